@@ -1,0 +1,159 @@
+package eyrie
+
+import (
+	"fmt"
+	"time"
+)
+
+// Generation is one full prompt and the completion that is wanted for it.
+type Generation struct {
+	Key      Key
+	Set      string
+	PromptID string
+	Prompt   Digest // digest of the conversation it belongs to
+	Turn     int    // which assistant answer of the conversation, from 0
+	Sample   int    // which sample of the same prompt, from 0
+	Messages []Message
+	Tools    []byte
+	// PromptTokens is our own count of the rendered prompt.
+	PromptTokens int
+}
+
+// Request is one attempt at a generation on one lane.
+type Request struct {
+	Generation *Generation
+	Model      string
+	Sampling   Sampling
+	Lane       *Lane
+	Run        string // names the run to the vendor, for its own bookkeeping
+	Attempt    int    // counts attempts at this generation, from 1
+}
+
+// Lane is one endpoint that may answer: an endpoint of a vendor's provider or
+// one server. A Lane is immutable; a changed price is a new Lane.
+type Lane struct {
+	Engine       string // the engine's name in the job file
+	Tag          string // the endpoint's own name, such as "atlas-cloud/int4"
+	Provider     string // as the vendor prints it on answers
+	Quantization string
+	PromptPrice  Price
+	OutputPrice  Price
+	CachedPrice  Price // of a cached prompt token; unknown means PromptPrice
+	Context      int   // most tokens of prompt and completion together; 0 unstated
+	MaxOutput    int   // most tokens of a completion; 0 unstated
+	// Overruns is set where the endpoint is known not to enforce max_tokens.
+	Overruns bool
+	// Parameters lists the request parameters the endpoint takes; nil means
+	// unstated.
+	Parameters []string
+}
+
+// Name is how people and records refer to the lane.
+func (l *Lane) Name() string { return l.Tag }
+
+// WorstCase is the most that one request can be billed on the lane: the prompt
+// at its full price, and the longest completion the endpoint may produce, which
+// is maxTokens where it enforces it and its own maximum where it does not.
+func (l *Lane) WorstCase(promptTokens, maxTokens int) Money {
+	out := maxTokens
+	if l.Overruns {
+		switch {
+		case l.MaxOutput > 0:
+			out = max(out, l.MaxOutput)
+		case l.Context > 0:
+			out = max(out, l.Context)
+		}
+	}
+	return l.PromptPrice.Times(promptTokens).Add(l.OutputPrice.Times(out))
+}
+
+// Cost is what the lane's price list makes of the given usage.
+func (l *Lane) Cost(u Usage) Money {
+	cached := l.CachedPrice
+	if !cached.Known() {
+		cached = l.PromptPrice
+	}
+	return l.PromptPrice.Times(u.PromptTokens - u.CachedTokens).
+		Add(cached.Times(u.CachedTokens)).
+		Add(l.OutputPrice.Times(u.CompletionTokens))
+}
+
+// Usage is what the server says it counted. A count it did not give is -1 in
+// ReasoningTokens and 0 elsewhere; Given tells whether there was a usage at all.
+type Usage struct {
+	Given            bool `json:"given"`
+	PromptTokens     int  `json:"prompt_tokens"`
+	CompletionTokens int  `json:"completion_tokens"`
+	ReasoningTokens  int  `json:"reasoning_tokens"`
+	CachedTokens     int  `json:"cached_tokens,omitzero"`
+}
+
+// FinishReason is why the model stopped, in the vendor's normalised word.
+type FinishReason string
+
+// The finish reasons that can stand under a complete answer.
+const (
+	FinishStop      FinishReason = "stop"
+	FinishLength    FinishReason = "length"
+	FinishToolCalls FinishReason = "tool_calls"
+)
+
+// Answer is what one attempt brought, untouched: also of an attempt that
+// failed, as far as it came.
+type Answer struct {
+	ID           string // the vendor's generation id
+	Provider     string
+	Model        string
+	Reasoning    string
+	Content      string
+	ToolCalls    []ToolCall
+	FinishReason FinishReason
+	NativeFinish string
+	Usage        Usage
+	// Cost is what the vendor says it charged; CostGiven tells whether it did.
+	Cost      Money
+	CostGiven bool
+	// PromptIDs and CompletionIDs come from servers that return them.
+	PromptIDs     []int32
+	CompletionIDs []int32
+	// FinalFrame holds the raw last frames: the finish, the usage or the error.
+	FinalFrame []byte
+	// Chunks counts the data frames.
+	Chunks int
+	// FirstContent is the time to the first content, Elapsed to the end.
+	FirstContent time.Duration
+	Elapsed      time.Duration
+}
+
+// Event is a step of an attempt.
+type Event struct {
+	Kind EventKind
+	// ID is the vendor's generation id, with Opened.
+	ID string
+	// Bytes is how much text has come so far, with Progress.
+	Bytes int
+	// Answer is what came, with Ended.
+	Answer *Answer
+}
+
+// EventKind tells events apart.
+type EventKind uint8
+
+// The kinds of event, in the order in which they come.
+const (
+	Opened   EventKind = iota + 1 // the vendor has named the request
+	Progress                      // text arrived
+	Ended                         // nothing more comes; Answer holds it all
+)
+
+func (k EventKind) String() string {
+	switch k {
+	case Opened:
+		return "opened"
+	case Progress:
+		return "progress"
+	case Ended:
+		return "ended"
+	}
+	return fmt.Sprintf("EventKind(%d)", k)
+}

@@ -1,0 +1,316 @@
+package eyrie
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"strconv"
+	"strings"
+)
+
+// Money is an amount in whole picodollars (10⁻¹² US dollars). The range is
+// about ±9.2 million dollars. The zero value is no money.
+type Money int64
+
+// Dollar is one US dollar.
+const Dollar Money = 1_000_000_000_000
+
+// MaxMoney is the largest amount; arithmetic that would pass it saturates
+// there, which is always the careful side for a reservation.
+const MaxMoney Money = math.MaxInt64
+
+// ErrAmount is wrapped by every error of [ParseMoney] and [ParsePrice].
+var ErrAmount = errors.New("not an amount in dollars")
+
+// ParseMoney reads a decimal amount of dollars such as "100", "$12.50",
+// "0.00253" or "1.2e-05". Digits below a picodollar round up, so that what is
+// read is never less than what was written. Negative amounts, names, empty
+// text and amounts out of range are errors.
+func ParseMoney(s string) (Money, error) {
+	d, err := parseDecimal(strings.TrimPrefix(strings.TrimSpace(s), "$"))
+	if err != nil {
+		return 0, fmt.Errorf("%q: %w: %w", s, ErrAmount, err)
+	}
+	hi, lo := bits.Mul64(d.digits, 1)
+	m, ok := scaleUp(hi, lo, d.scale)
+	if !ok {
+		return 0, fmt.Errorf("%q: %w: more than %s", s, ErrAmount, MaxMoney)
+	}
+	return m, nil
+}
+
+// Add returns m+n, saturating at [MaxMoney].
+func (m Money) Add(n Money) Money {
+	if n > 0 && m > MaxMoney-n {
+		return MaxMoney
+	}
+	return m + n
+}
+
+// String prints m in dollars with every digit it has and at least two
+// decimals: "$0.00", "$12.50", "$0.002530000001".
+func (m Money) String() string {
+	sign, u := "", uint64(m)
+	if m < 0 {
+		sign, u = "-", -u
+	}
+	whole, frac := u/uint64(Dollar), u%uint64(Dollar)
+	f := strings.TrimRight(fmt.Sprintf("%012d", frac), "0")
+	for len(f) < 2 {
+		f += "0"
+	}
+	return sign + "$" + strconv.FormatUint(whole, 10) + "." + f
+}
+
+// Cents prints m in dollars rounded to the nearest cent, for people. Use
+// [Money.String] where the amount must be exact.
+func (m Money) Cents() string {
+	if m < 0 {
+		return "-" + (-m).Cents()
+	}
+	c := (uint64(m) + uint64(Dollar)/200) / (uint64(Dollar) / 100)
+	return fmt.Sprintf("$%d.%02d", c/100, c%100)
+}
+
+// Decimal prints m as a plain decimal number of dollars with every digit,
+// without the dollar sign. ParseMoney(m.Decimal()) is m.
+func (m Money) Decimal() string {
+	return strings.Replace(m.String(), "$", "", 1)
+}
+
+// MarshalText writes m as a decimal number of dollars.
+func (m Money) MarshalText() ([]byte, error) { return []byte(m.Decimal()), nil }
+
+// UnmarshalText reads what [Money.MarshalText] wrote.
+func (m *Money) UnmarshalText(b []byte) error {
+	s := string(b)
+	neg := strings.HasPrefix(s, "-")
+	v, err := ParseMoney(strings.TrimPrefix(s, "-"))
+	if err != nil {
+		return err
+	}
+	if neg {
+		v = -v
+	}
+	*m = v
+	return nil
+}
+
+// Price is an exact price of one token: digits × 10^−scale dollars. The zero
+// value is not a price of zero but no price at all (see [Price.Known]): a lane
+// whose price is unknown is closed, never free.
+type Price struct {
+	digits uint64
+	scale  int
+	known  bool
+}
+
+// Free is the known price of nothing, for servers of one's own.
+var Free = Price{known: true}
+
+// ParsePrice reads a decimal price in dollars per token, as catalogues print
+// it ("0.00000225"). Up to 19 significant digits are kept exactly; further
+// ones round up.
+func ParsePrice(s string) (Price, error) {
+	d, err := parseDecimal(strings.TrimSpace(s))
+	if err != nil {
+		return Price{}, fmt.Errorf("price %q: %w: %w", s, ErrAmount, err)
+	}
+	return Price{digits: d.digits, scale: d.scale, known: true}, nil
+}
+
+// Known reports whether p was set.
+func (p Price) Known() bool { return p.known }
+
+// IsZero reports whether p is a known price of nothing or no price at all.
+func (p Price) IsZero() bool { return p.digits == 0 }
+
+// Times returns what n tokens cost, rounded up to the picodollar and
+// saturating at [MaxMoney]. A negative n costs nothing.
+func (p Price) Times(n int) Money {
+	if n <= 0 || p.digits == 0 {
+		return 0
+	}
+	hi, lo := bits.Mul64(p.digits, uint64(n))
+	m, ok := scaleUp(hi, lo, p.scale)
+	if !ok {
+		return MaxMoney
+	}
+	return m
+}
+
+// PerMillion returns the price of a million tokens.
+func (p Price) PerMillion() Money { return p.Times(1_000_000) }
+
+// String prints the price of a token with all its digits, without a sign for
+// dollars: "0.00000225". An unknown price prints as "?".
+func (p Price) String() string {
+	if !p.known {
+		return "?"
+	}
+	s := strconv.FormatUint(p.digits, 10)
+	if p.scale <= 0 {
+		return s + strings.Repeat("0", -p.scale)
+	}
+	for len(s) <= p.scale {
+		s = "0" + s
+	}
+	whole, frac := s[:len(s)-p.scale], strings.TrimRight(s[len(s)-p.scale:], "0")
+	if frac == "" {
+		return whole
+	}
+	return whole + "." + frac
+}
+
+// Cmp orders prices: −1, 0 or +1. Unknown prices sort last.
+func (p Price) Cmp(q Price) int {
+	if p.known != q.known {
+		if p.known {
+			return -1
+		}
+		return 1
+	}
+	// A billion tokens tell apart any two prices that differ by 10⁻²¹ dollars.
+	const many = 1_000_000_000
+	a, b := p.Times(many), q.Times(many)
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// MarshalText writes p as [Price.String] does.
+func (p Price) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText reads what [Price.MarshalText] wrote.
+func (p *Price) UnmarshalText(b []byte) error {
+	if string(b) == "?" {
+		*p = Price{}
+		return nil
+	}
+	v, err := ParsePrice(string(b))
+	if err != nil {
+		return err
+	}
+	*p = v
+	return nil
+}
+
+// decimal is digits × 10^−scale.
+type decimal struct {
+	digits uint64
+	scale  int
+}
+
+// maxDigits is how many significant digits always fit in a uint64.
+const maxDigits = 19
+
+// parseDecimal reads an unsigned decimal number with an optional exponent.
+// Digits beyond the 19th significant one are dropped and the rest rounded up.
+func parseDecimal(s string) (decimal, error) {
+	mant, exp, hasExp := s, "", false
+	if i := strings.IndexAny(s, "eE"); i >= 0 {
+		mant, exp, hasExp = s[:i], s[i+1:], true
+	}
+	var d decimal
+	n, seen, dot, lost := 0, false, false, false
+	for i := range len(mant) {
+		c := mant[i]
+		switch {
+		case c == '.' && !dot:
+			dot = true
+		case c >= '0' && c <= '9':
+			seen = true
+			if n == maxDigits {
+				lost = lost || c != '0'
+				if !dot {
+					d.scale--
+				}
+				continue
+			}
+			d.digits = d.digits*10 + uint64(c-'0')
+			if d.digits > 0 {
+				n++
+			}
+			if dot {
+				d.scale++
+			}
+		case c == '-' && i == 0:
+			return decimal{}, errors.New("it is negative")
+		default:
+			return decimal{}, fmt.Errorf("unexpected %q", mant[i:])
+		}
+	}
+	if !seen {
+		return decimal{}, errors.New("it has no digits")
+	}
+	if lost {
+		d.digits++
+	}
+	if hasExp {
+		e, err := strconv.Atoi(exp)
+		if err != nil || e < -400 || e > 400 {
+			return decimal{}, fmt.Errorf("unexpected exponent %q", exp)
+		}
+		d.scale -= e
+	}
+	for d.digits != 0 && d.digits%10 == 0 {
+		d.digits /= 10
+		d.scale--
+	}
+	if d.digits == 0 {
+		d.scale = 0
+	}
+	return d, nil
+}
+
+var pow10 = func() (p [20]uint64) {
+	p[0] = 1
+	for i := 1; i < len(p); i++ {
+		p[i] = p[i-1] * 10
+	}
+	return p
+}()
+
+// scaleUp turns the 128-bit number hi:lo, counted in 10^−scale dollars, into
+// picodollars, rounding up. It reports false where the result does not fit.
+func scaleUp(hi, lo uint64, scale int) (Money, bool) {
+	const pico = 12
+	for ; scale < pico; scale++ {
+		if hi == 0 && lo == 0 {
+			break
+		}
+		if hi > math.MaxUint64/10 {
+			return 0, false
+		}
+		h, l := bits.Mul64(lo, 10)
+		hi = hi*10 + h
+		lo = l
+	}
+	up := false
+	for scale > pico {
+		step := min(scale-pico, len(pow10)-1)
+		div := pow10[step]
+		qhi := hi / div
+		qlo, rem := bits.Div64(hi%div, lo, div)
+		hi, lo = qhi, qlo
+		up = up || rem != 0
+		scale -= step
+		if hi == 0 && lo == 0 {
+			break
+		}
+	}
+	if up {
+		var c uint64
+		lo, c = bits.Add64(lo, 1, 0)
+		hi += c
+	}
+	if hi != 0 || lo > math.MaxInt64 {
+		return 0, false
+	}
+	return Money(lo), true
+}
