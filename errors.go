@@ -100,3 +100,21 @@ func (e *Error) Unwrap() error { return e.Err }
 func AsError(err error) (*Error, bool) {
 	return errors.AsType[*Error](err)
 }
+
+// MarshalText writes the word that String prints.
+func (c Charged) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText reads what [Charged.MarshalText] wrote.
+func (c *Charged) UnmarshalText(b []byte) error {
+	switch string(b) {
+	case "no":
+		*c = ChargedNo
+	case "yes":
+		*c = ChargedYes
+	case "unknown":
+		*c = ChargedUnknown
+	default:
+		return fmt.Errorf("charged: %q is none of no, yes, unknown", b)
+	}
+	return nil
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"slices"
 )
 
 // Role says who speaks in a [Message].
@@ -83,6 +84,29 @@ func (p *Prompt) Turn(turn int) []Message {
 		return p.Messages[start:]
 	}
 	return nil
+}
+
+// Ask returns the messages to send for a turn, given the model's answers of the
+// turns before it. Reasoning of earlier turns is not sent back: it belongs to
+// no later prompt of a conversation without tool results.
+func (p *Prompt) Ask(turn int, answers []*Answer) []Message {
+	var out []Message
+	for i := range turn {
+		out = append(out, p.Turn(i)...)
+		out = append(out, Message{Role: Assistant, Content: answers[i].Content, ToolCalls: answers[i].ToolCalls})
+	}
+	return append(out, p.Turn(turn)...)
+}
+
+// Continues reports whether the conversation has a turn after the given one
+// and its answer lets it go on: it is complete, calls no tools, and what
+// follows in the data set is not a tool's result.
+func (p *Prompt) Continues(turn int, a *Answer) bool {
+	if turn+1 >= p.Turns() || a.FinishReason != FinishStop || len(a.ToolCalls) > 0 {
+		return false
+	}
+	next := p.Turn(turn + 1)
+	return len(next) > 0 && !slices.ContainsFunc(next, func(m Message) bool { return m.Role == ToolRole })
 }
 
 // Digest identifies what a prompt says: its messages and tools, not its id,

@@ -1,0 +1,175 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/eyrie-ai/eyrie"
+	"github.com/eyrie-ai/eyrie/journal"
+)
+
+// message is what goroutines tell the scheduler.
+type message struct {
+	kind    messageKind
+	set     int
+	attempt *attempt
+	bill    int64
+	cost    eyrie.Money
+	next    *task // the conversation's next turn, prepared
+	err     error
+}
+
+type messageKind uint8
+
+const (
+	queuedOne messageKind = iota + 1 // a feeder has queued a task
+	fed                              // a feeder is through
+	accepted                         // a lane took a request
+	ended                            // an attempt is over and journaled
+	billed                           // a bill was asked for
+)
+
+func (r *Runner) send(m message) { r.msgs <- m }
+
+// apply folds a record that is durable into the progress.
+func (r *Runner) apply(ref journal.Ref, rec eyrie.Record) {
+	r.cfg.State.Apply(journal.Entry{Ref: ref, Time: time.Now(), Record: rec})
+}
+
+// attempt is one request under way.
+type attempt struct {
+	number  int64
+	task    *task
+	lane    *lane
+	hold    eyrie.Money
+	started time.Time
+	taken   bool // the lane accepted it
+
+	// Set when it is over.
+	answer *eyrie.Answer
+	err    *eyrie.Error
+}
+
+// run makes the attempt and journals it. It runs in a goroutine of its own and
+// reports once, with ended.
+func (r *Runner) attempt(ctx context.Context, a *attempt) {
+	m := message{kind: ended, set: a.task.set, attempt: a}
+	m.err = r.journaled(ctx, a)
+	if m.err == nil && a.err == nil && a.task.conv.prompt.Continues(a.task.gen.Turn, a.answer) {
+		m.next = r.nextTurn(a)
+	}
+	r.send(m)
+}
+
+// journaled makes the attempt between its two records. Its error is the
+// journal's; what the engine says is in the attempt.
+func (r *Runner) journaled(ctx context.Context, a *attempt) error {
+	g := &a.task.gen
+	started := &eyrie.StartedRecord{
+		Attempt: a.number, Key: g.Key, Prompt: g.Prompt, Set: g.Set, Turn: g.Turn, Sample: g.Sample,
+		Try: a.task.tries, Lane: a.lane.Name(), Hold: a.hold, PromptTokens: g.PromptTokens, Sampling: r.cfg.Sampling,
+	}
+	ref, err := r.cfg.Journal.Append(started)
+	if err != nil {
+		return err
+	}
+	r.apply(ref, started)
+
+	r.request(ctx, a)
+
+	rec := &eyrie.EndedRecord{
+		Attempt: a.number, Key: g.Key, Prompt: g.Prompt, Set: g.Set, Turn: g.Turn, Sample: g.Sample, Lane: a.lane.Name(),
+		OK: a.err == nil, Charged: eyrie.ChargedUnknown,
+	}
+	rec.SetAnswer(a.answer)
+	rec.Charged, rec.Cost = a.charge()
+	if a.err != nil {
+		rec.Class, rec.Detail = a.err.Class, clip(a.err.Error())
+	}
+	ref, err = r.cfg.Journal.Append(rec)
+	if err != nil {
+		return err
+	}
+	r.apply(ref, rec)
+	return nil
+}
+
+// request streams the answer.
+func (r *Runner) request(ctx context.Context, a *attempt) {
+	req := &eyrie.Request{
+		Generation: &a.task.gen, Model: r.cfg.Model, Sampling: r.cfg.Sampling, Lane: a.lane.Lane,
+		Run: r.cfg.Run, Attempt: a.task.tries,
+	}
+	a.answer = new(eyrie.Answer)
+	a.err = &eyrie.Error{Op: "dispatch", Subject: a.lane.Name(), Kind: eyrie.Again, Class: "no end"}
+	text := 0
+	for ev, err := range a.lane.engine.Stream(ctx, req) {
+		switch ev.Kind {
+		case eyrie.Opened:
+			if err := r.cfg.Journal.Note(&eyrie.SeenRecord{Attempt: a.number, ID: ev.ID}); err != nil {
+				continue // the next Append says so
+			}
+			r.take(a)
+		case eyrie.Progress:
+			r.bytes.Add(int64(ev.Bytes - text))
+			text = ev.Bytes
+			r.take(a)
+		case eyrie.Ended:
+			a.answer, a.err = ev.Answer, nil
+			if err != nil {
+				a.err = asError(err)
+			}
+		}
+	}
+}
+
+// take tells the scheduler once that the lane accepted the request.
+func (r *Runner) take(a *attempt) {
+	if !a.taken {
+		a.taken = true
+		r.send(message{kind: accepted, attempt: a})
+	}
+}
+
+// charge is what is known of the attempt's cost.
+func (a *attempt) charge() (eyrie.Charged, eyrie.Money) {
+	switch {
+	case a.answer.CostGiven:
+		return eyrie.ChargedYes, a.answer.Cost
+	case a.err != nil && a.err.Charged == eyrie.ChargedNo:
+		return eyrie.ChargedNo, 0
+	case a.lane.free():
+		return eyrie.ChargedNo, 0
+	}
+	return eyrie.ChargedUnknown, 0
+}
+
+// nextTurn prepares the conversation's next generation, or journals why there
+// is none.
+func (r *Runner) nextTurn(a *attempt) *task {
+	c := *a.task.conv
+	c.answers = append(c.answers[:len(c.answers):len(c.answers)], a.answer)
+	turn := a.task.gen.Turn + 1
+	if !r.cfg.State.Claim(c.key(r.cfg.Model, turn)) {
+		return nil
+	}
+	t, err := r.prepare(a.task.set, &c, turn)
+	if err != nil {
+		if err := r.giveUp(t, "prompt", err.Error()); err != nil {
+			r.cfg.Log.Error("giving up", "err", err)
+		}
+		return nil
+	}
+	return t
+}
+
+func asError(err error) *eyrie.Error {
+	if e, ok := eyrie.AsError(err); ok {
+		return e
+	}
+	return &eyrie.Error{Op: "dispatch", Kind: eyrie.Again, Class: "engine", Err: err}
+}
+
+// clip bounds the text of a failure in the journal.
+func clip(s string) string { return fmt.Sprintf("%.500s", s) }

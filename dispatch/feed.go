@@ -1,0 +1,145 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/eyrie-ai/eyrie"
+)
+
+// task is a generation to be made, with the conversation it belongs to.
+type task struct {
+	set    int
+	gen    eyrie.Generation
+	conv   *conversation
+	tries  int // attempts in this process
+	free   int // of those, the ones that failed without a charge
+	avoid  map[string]bool
+	reason string // class of the latest failure
+	detail string
+}
+
+// conversation is one sample of a prompt, turn after turn.
+type conversation struct {
+	prompt   *eyrie.Prompt
+	digest   eyrie.Digest
+	sample   int
+	sampling eyrie.Digest
+	answers  []*eyrie.Answer // of the turns so far
+}
+
+// queued is how many prepared generations wait per set.
+const queued = 64
+
+// feeder reads one set's prompts and prepares the generations that are still
+// to be made. It ends when the prompts or the run do.
+type feeder struct {
+	run   *Runner
+	index int
+	set   *Set
+	out   chan *task
+}
+
+// feed runs in a goroutine of its own. Samples go round by round, so that a
+// run which ends early has each prompt once before any twice.
+func (f *feeder) feed(ctx context.Context) {
+	err := f.rounds(ctx)
+	close(f.out)
+	f.run.send(message{kind: fed, set: f.index, err: err})
+}
+
+func (f *feeder) rounds(ctx context.Context) error {
+	for sample := range max(f.set.Samples, 1) {
+		for p, err := range f.set.Prompts {
+			if err != nil {
+				return fmt.Errorf("data set %s: %w", f.set.Name, err)
+			}
+			if err := f.conversation(ctx, p, sample); err != nil {
+				return err
+			}
+			if ctx.Err() != nil {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// conversation finds the first turn that is still to be made and queues it.
+func (f *feeder) conversation(ctx context.Context, p *eyrie.Prompt, sample int) error {
+	cfg := &f.run.cfg
+	c := &conversation{prompt: p, digest: p.Digest(), sample: sample, sampling: cfg.Sampling.Digest()}
+	for turn := range p.Turns() {
+		key := c.key(cfg.Model, turn)
+		ref, done := cfg.State.Done(key)
+		if !done {
+			return f.queue(ctx, c, turn)
+		}
+		rec, err := cfg.Earlier(ref)
+		if err != nil {
+			return err
+		}
+		a := rec.Answer()
+		if !p.Continues(turn, a) {
+			return nil
+		}
+		c.answers = append(c.answers, a)
+	}
+	return nil
+}
+
+func (f *feeder) queue(ctx context.Context, c *conversation, turn int) error {
+	cfg := &f.run.cfg
+	if !cfg.State.Claim(c.key(cfg.Model, turn)) {
+		return nil
+	}
+	if !cfg.State.HasPrompt(c.digest) {
+		if err := cfg.Journal.Note(c.record()); err != nil {
+			return err
+		}
+	}
+	t, err := f.run.prepare(f.index, c, turn)
+	if err != nil {
+		return f.run.giveUp(t, "prompt", err.Error())
+	}
+	select {
+	case f.out <- t:
+		f.run.send(message{kind: queuedOne, set: f.index})
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+func (c *conversation) key(model string, turn int) eyrie.Key {
+	return eyrie.GenerationKey(c.digest, turn, c.sample, model, c.sampling)
+}
+
+func (c *conversation) record() *eyrie.PromptRecord {
+	p := c.prompt
+	return &eyrie.PromptRecord{Prompt: c.digest, Set: p.Set, ID: p.ID, Ordinal: p.Ordinal, Messages: p.Messages, Tools: p.Tools}
+}
+
+// prepare builds the generation of a turn and counts its prompt. The task is
+// returned beside an error too, so that it can be given up by name.
+func (r *Runner) prepare(set int, c *conversation, turn int) (*task, error) {
+	t := &task{set: set, conv: c, gen: eyrie.Generation{
+		Key: c.key(r.cfg.Model, turn), Set: r.cfg.Sets[set].Name, PromptID: c.prompt.ID, Prompt: c.digest,
+		Turn: turn, Sample: c.sample, Messages: c.prompt.Ask(turn, c.answers), Tools: c.prompt.Tools,
+	}}
+	n, err := r.cfg.Count(&t.gen)
+	t.gen.PromptTokens = n
+	return t, err
+}
+
+// giveUp journals that a generation will not be made.
+func (r *Runner) giveUp(t *task, class, detail string) error {
+	rec := &eyrie.GaveUpRecord{
+		Key: t.gen.Key, Prompt: t.gen.Prompt, Set: t.gen.Set, Turn: t.gen.Turn, Sample: t.gen.Sample,
+		Class: class, Detail: detail,
+	}
+	ref, err := r.cfg.Journal.Append(rec)
+	if err == nil {
+		r.apply(ref, rec)
+	}
+	return err
+}

@@ -1,0 +1,512 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/eyrie-ai/eyrie"
+	"github.com/eyrie-ai/eyrie/limit"
+	"github.com/eyrie-ai/eyrie/plan"
+	"github.com/eyrie-ai/eyrie/route"
+)
+
+// lane is a lane with its state, owned by the scheduler.
+type lane struct {
+	*eyrie.Lane
+	engine  Engine
+	limiter *limit.Limiter
+	closed  string // why it takes no more work
+	strikes int    // answers in a row that were not what was asked for
+}
+
+func (l *lane) free() bool { return l.PromptPrice.IsZero() && l.OutputPrice.IsZero() }
+
+// maxStrikes is how many answers in a row may fail verification before a lane
+// is closed for the run.
+const maxStrikes = 20
+
+// maxFree bounds the attempts at one generation that failed without a charge
+// and not because the lane was full.
+const maxFree = 25
+
+// set is a data set with its state, owned by the scheduler.
+type set struct {
+	Set
+	feed    chan *task
+	fed     bool    // its feeder is through
+	ready   []*task // to be tried again, and next turns
+	running int
+	mean    float64 // completion tokens of an answer, learned
+	seen    float64
+}
+
+// priorTokens is what an answer is taken to be long before any was seen.
+const priorTokens = 600
+
+func (s *set) learn(tokens int) {
+	s.seen++
+	s.mean += (float64(tokens) - s.mean) / s.seen
+}
+
+// scheduler is the state of one Run, owned by its goroutine.
+type scheduler struct {
+	*Runner
+	sets     []*set
+	lanes    []*lane
+	shares   []plan.Share
+	rng      *rand.Rand
+	wg       sync.WaitGroup
+	feedCtx  context.Context
+	stopFeed context.CancelFunc
+	running  int
+	last     int64 // attempt number
+	idle     string
+	phase    string
+	stop     Stop
+	err      error
+	ending   bool // admit nothing more
+	bills    billQueue
+	rate     rateMeter
+	tokens   int64 // of accepted answers, with their bytes, for the rate
+	text     int64
+}
+
+func newScheduler(r *Runner) *scheduler {
+	s := &scheduler{Runner: r, rng: newRand(r.cfg.Seed), last: r.cfg.State.LastAttempt(), phase: "running"}
+	s.feedCtx, s.stopFeed = context.WithCancel(r.ctx)
+	for i := range r.cfg.Lanes {
+		l := &r.cfg.Lanes[i]
+		s.lanes = append(s.lanes, &lane{Lane: l.Lane, engine: l.Engine, limiter: limit.New(l.Limit)})
+	}
+	for i := range r.cfg.Sets {
+		st := &set{Set: r.cfg.Sets[i], feed: make(chan *task, queued), mean: priorTokens}
+		have := r.cfg.State.Set(st.Name)
+		if have.Rows > 0 {
+			st.mean, st.seen = float64(have.CompletionTokens)/float64(have.Rows), float64(min(have.Rows, 1000))
+		}
+		s.sets = append(s.sets, st)
+	}
+	s.shares = make([]plan.Share, len(s.sets))
+	for _, b := range r.cfg.Ledger.Bills() {
+		s.bills.add(b, time.Now())
+	}
+	return s
+}
+
+// run is the scheduler's loop.
+func (s *scheduler) run() Result {
+	for i, st := range s.sets {
+		f := &feeder{run: s.Runner, index: i, set: &st.Set, out: st.feed}
+		s.wg.Go(func() { f.feed(s.feedCtx) })
+	}
+	tick := time.NewTicker(250 * time.Millisecond)
+	defer tick.Stop()
+	wake := time.NewTimer(time.Hour)
+	defer wake.Stop()
+	stopping, failed, cancelled := s.stopping, s.cfg.Journal.Failed(), s.ctx.Done()
+	for {
+		now := time.Now()
+		s.assign(now)
+		s.askBills(now)
+		if s.through(now) {
+			break
+		}
+		wake.Reset(s.nextWake(now))
+		select {
+		case m := <-s.msgs:
+			s.handle(m)
+			s.handleMore()
+		case <-tick.C:
+			s.publish(time.Now())
+		case <-wake.C:
+		case <-stopping:
+			stopping = nil
+			s.end(Interrupted, nil)
+		case <-failed:
+			failed = nil
+			s.end(Broken, s.cfg.Journal.Err())
+		case <-cancelled:
+			cancelled = nil
+			s.phase = "cancelling"
+			s.end(Interrupted, nil)
+		}
+	}
+	s.shutDown()
+	s.publish(time.Now())
+	return Result{Stop: s.stop, Err: s.err, Snapshot: s.Snapshot()}
+}
+
+// handleMore takes the messages that are already there, so that a busy run
+// does not assign after every one of them.
+func (s *scheduler) handleMore() {
+	for range cap(s.msgs) {
+		select {
+		case m := <-s.msgs:
+			s.handle(m)
+		default:
+			return
+		}
+	}
+}
+
+// shutDown ends the feeders and waits for every goroutine.
+func (s *scheduler) shutDown() {
+	s.stopFeed()
+	done := make(chan struct{})
+	go func() {
+		s.wg.Wait()
+		close(done)
+	}()
+	for {
+		select {
+		case m := <-s.msgs:
+			s.handle(m)
+		case <-done:
+			return
+		}
+	}
+}
+
+// end admits nothing more. The first reason stands, unless a graver one comes.
+func (s *scheduler) end(stop Stop, err error) {
+	if !s.ending || stop > s.stop {
+		s.stop, s.err = stop, err
+	}
+	s.ending = true
+	if s.phase == "running" {
+		s.phase = "draining"
+	}
+	s.stopFeed()
+}
+
+// through reports whether the run is over: nothing runs, nothing can be
+// started, and the bills are read or not worth waiting for.
+func (s *scheduler) through(now time.Time) bool {
+	if s.running > 0 {
+		return false
+	}
+	if !s.ending && !s.exhausted(now) {
+		return false
+	}
+	if s.ctx.Err() != nil || s.stop == Broken || s.stop == Interrupted {
+		return !s.bills.asking()
+	}
+	s.phase = "settling"
+	return s.bills.idle(now, s.cfg.BillPatience)
+}
+
+// exhausted decides how a run ends that nobody stopped, when nothing runs and
+// nothing was assigned.
+func (s *scheduler) exhausted(now time.Time) bool {
+	met, left := true, false
+	for i, st := range s.sets {
+		if s.shares[i].Met() {
+			continue
+		}
+		met = false
+		if !st.fed || len(st.feed) > 0 || len(st.ready) > 0 {
+			left = true
+		}
+	}
+	switch {
+	case met:
+		s.end(Finished, nil)
+	case !left:
+		s.end(Exhausted, nil)
+	case s.openLanes() == 0:
+		s.end(Refused, s.closedLanes())
+	case s.idle == idleMoney && !s.bills.idle(now, s.cfg.BillPatience):
+		return false // a bill may free what is held
+	case s.idle == idleMoney:
+		s.end(BudgetReached, nil)
+	default:
+		return false
+	}
+	return true
+}
+
+// Why nothing more is started.
+const (
+	idleMoney = "the rest of the budget is held by answers that are not billed yet"
+	idleLanes = "every lane is full"
+	idleFeed  = "waiting for prompts"
+	idleDone  = "what is under way may be enough"
+)
+
+// assign starts all that can be started now.
+func (s *scheduler) assign(now time.Time) {
+	s.share()
+	s.idle = ""
+	for !s.ending && s.running < s.cfg.Concurrency {
+		i := plan.Next(s.shares, func(i int) bool { return s.sets[i].hasTask() })
+		if i < 0 {
+			s.idle = s.whyNoTask()
+			return
+		}
+		st := s.sets[i]
+		t := st.peek()
+		l, hold, reason := s.pick(t, now)
+		if l == nil {
+			s.idle = idleLanes
+			if reason == route.NoMoney {
+				s.idle = idleMoney
+			}
+			return
+		}
+		st.ready = st.ready[1:]
+		s.start(t, l, hold, now)
+	}
+}
+
+// share brings the sets' shares up to date.
+func (s *scheduler) share() {
+	for i, st := range s.sets {
+		have := s.cfg.State.Set(st.Name)
+		s.shares[i] = plan.Share{
+			Target: st.Target, Have: st.Seeded + have.CompletionTokens,
+			Running: int64(float64(st.running) * st.mean),
+		}
+	}
+}
+
+func (s *scheduler) whyNoTask() string {
+	for i, st := range s.sets {
+		if !s.shares[i].Met() && !st.fed && len(st.feed) == 0 {
+			return idleFeed
+		}
+	}
+	return idleDone
+}
+
+// hasTask reports whether peek would return a task.
+func (st *set) hasTask() bool { return len(st.ready) > 0 || len(st.feed) > 0 }
+
+// peek returns the next task, which stays first in ready.
+func (st *set) peek() *task {
+	if len(st.ready) == 0 {
+		st.ready = append(st.ready, <-st.feed)
+	}
+	return st.ready[0]
+}
+
+// pick chooses a lane for a task.
+func (s *scheduler) pick(t *task, now time.Time) (*lane, eyrie.Money, route.Reason) {
+	cands := make([]route.Candidate, 0, len(s.lanes))
+	at := make([]*lane, 0, len(s.lanes))
+	for _, l := range s.lanes {
+		if l.closed != "" {
+			continue
+		}
+		cands = append(cands, route.Candidate{
+			Lane: l.Lane, Room: l.limiter.Room(now), Hold: holdFor(l.Lane, t.gen.PromptTokens, s.cfg.Sampling.MaxTokens),
+		})
+		at = append(at, l)
+	}
+	i, reason := route.Pick(cands, s.cfg.Ledger.Free(), func(l *eyrie.Lane) bool { return t.avoid[l.Tag] })
+	if i < 0 {
+		return nil, 0, reason
+	}
+	return at[i], cands[i].Hold, reason
+}
+
+// holdFor is what is reserved for one attempt: the most it can be billed. Our
+// own count of the prompt is taken a little larger, for a server that wraps it
+// in a few more tokens than its template says.
+func holdFor(l *eyrie.Lane, promptTokens, maxTokens int) eyrie.Money {
+	return l.WorstCase(promptTokens+promptTokens/50+16, maxTokens)
+}
+
+// start reserves the money and starts the attempt.
+func (s *scheduler) start(t *task, l *lane, hold eyrie.Money, now time.Time) {
+	s.last++
+	if !s.cfg.Ledger.Reserve(s.last, hold) {
+		panic("dispatch: the reservation does not fit what was free") // pick has compared them
+	}
+	t.tries++
+	a := &attempt{number: s.last, task: t, lane: l, hold: hold, started: now}
+	l.limiter.Start()
+	s.running++
+	s.sets[t.set].running++
+	s.shares[t.set].Running += int64(s.sets[t.set].mean)
+	s.wg.Go(func() { s.attempt(s.ctx, a) })
+}
+
+// handle takes one message.
+func (s *scheduler) handle(m message) {
+	switch m.kind {
+	case fed:
+		s.sets[m.set].fed = true
+		if m.err != nil && s.feedCtx.Err() == nil {
+			s.end(Broken, m.err)
+		}
+	case accepted:
+		m.attempt.lane.limiter.Accepted()
+	case ended:
+		s.ended(m)
+	case billed:
+		s.billed(m)
+	}
+}
+
+// ended books an attempt that is over.
+func (s *scheduler) ended(m message) {
+	a := m.attempt
+	s.running--
+	s.sets[m.set].running--
+	a.lane.limiter.Done()
+	if m.err != nil { // the journal: what it cost is not known to be on disk
+		s.cfg.Ledger.Unknown(a.number)
+		s.end(Broken, m.err)
+		return
+	}
+	s.settle(a)
+	if a.err == nil {
+		s.accept(m)
+		return
+	}
+	s.failed(a)
+}
+
+func (s *scheduler) settle(a *attempt) {
+	charged, cost := a.charge()
+	if charged != eyrie.ChargedUnknown {
+		s.cfg.Ledger.Settle(a.number, cost)
+		return
+	}
+	s.cfg.Ledger.Seen(a.number, a.answer.ID)
+	s.bills.add(s.cfg.Ledger.Unknown(a.number), time.Now())
+}
+
+func (s *scheduler) accept(m message) {
+	a := m.attempt
+	a.lane.strikes = 0
+	s.sets[m.set].learn(a.answer.Usage.CompletionTokens)
+	s.tokens += int64(a.answer.Usage.CompletionTokens)
+	s.text += int64(len(a.answer.Reasoning) + len(a.answer.Content))
+	if m.next != nil {
+		s.sets[m.set].ready = append(s.sets[m.set].ready, m.next)
+	}
+}
+
+// failed decides what becomes of a generation whose attempt failed.
+func (s *scheduler) failed(a *attempt) {
+	s.judgeLane(a)
+	t, e := a.task, a.err
+	t.reason, t.detail = e.Class, clip(e.Error())
+	switch e.Kind {
+	case eyrie.StopRun:
+		s.cfg.Log.Error("stopping", "lane", a.lane.Tag, "err", e)
+		s.end(Refused, e)
+		return
+	case eyrie.GiveUp:
+		s.giveUpTask(t)
+		return
+	case eyrie.Elsewhere:
+		if t.avoid == nil {
+			t.avoid = map[string]bool{}
+		}
+		t.avoid[a.lane.Tag] = true
+	}
+	if e.Charged == eyrie.ChargedNo && !e.LaneWide {
+		t.free++
+	}
+	if s.ctx.Err() != nil {
+		return
+	}
+	if s.cfg.State.Paid(t.gen.Key) >= s.cfg.PaidAttempts || t.free >= maxFree {
+		s.giveUpTask(t)
+		return
+	}
+	st := s.sets[t.set]
+	st.ready = slices.Insert(st.ready, 0, t)
+}
+
+func (s *scheduler) giveUpTask(t *task) {
+	s.cfg.Log.Warn("given up", "set", t.gen.Set, "prompt", t.gen.PromptID, "class", t.reason, "detail", t.detail)
+	// The journal is slow and the scheduler must not be.
+	s.wg.Go(func() {
+		if err := s.giveUp(t, t.reason, t.detail); err != nil {
+			s.cfg.Log.Error("giving up", "err", err)
+		}
+	})
+}
+
+// judgeLane draws the conclusions of a failure for its lane.
+func (s *scheduler) judgeLane(a *attempt) {
+	l, e := a.lane, a.err
+	now := time.Now()
+	switch {
+	case e.Class == "429" || e.Class == "in-band 429":
+		l.limiter.Refused(now, a.started, e.RetryAfter, s.rng.Float64())
+	case e.Class == "404":
+		s.closeLane(l, e.Error())
+	case e.Class == "overrun" && !l.Overruns:
+		longer := *l.Lane
+		longer.Overruns = true
+		l.Lane = &longer
+		s.cfg.Log.Warn("the lane does not enforce max_tokens; its own maximum is reserved from now on", "lane", l.Tag)
+	case e.LaneWide:
+		l.limiter.Trouble(now, max(e.RetryAfter, 500*time.Millisecond))
+	}
+	if strike(e.Class) {
+		if l.strikes++; l.strikes >= maxStrikes {
+			s.closeLane(l, fmt.Sprintf("%d answers in a row were not what was asked for; the last: %v", l.strikes, e))
+		}
+	}
+}
+
+// strike reports failures of verification: the lane answered, and with the
+// wrong thing.
+func strike(class string) bool {
+	switch class {
+	case "wrong provider", "wrong model", "usage", "reasoning", "pipeline", "overrun":
+		return true
+	}
+	return false
+}
+
+func (s *scheduler) closeLane(l *lane, why string) {
+	if l.closed == "" {
+		l.closed = why
+		s.cfg.Log.Error("lane closed", "lane", l.Tag, "why", why)
+	}
+}
+
+func (s *scheduler) openLanes() (n int) {
+	for _, l := range s.lanes {
+		if l.closed == "" {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *scheduler) closedLanes() error {
+	errs := []error{errors.New("every lane is closed")}
+	for _, l := range s.lanes {
+		errs = append(errs, fmt.Errorf("%s: %s", l.Tag, l.closed))
+	}
+	return errors.Join(errs...)
+}
+
+// nextWake is how long nothing can change but by a message.
+func (s *scheduler) nextWake(now time.Time) time.Duration {
+	next := now.Add(time.Minute)
+	earlier := func(t time.Time) {
+		if t.After(now) && t.Before(next) {
+			next = t
+		}
+	}
+	for _, l := range s.lanes {
+		if l.closed == "" {
+			earlier(l.limiter.Opens())
+		}
+	}
+	earlier(s.bills.next(now))
+	return max(next.Sub(now), time.Millisecond)
+}

@@ -1,0 +1,123 @@
+// Package sse reads event streams as servers really send them: lines of any
+// length up to a limit the caller chose, LF or CRLF, comments, fields with or
+// without a space after the colon, and runes split across reads.
+package sse
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// ErrTooLong is returned for an event longer than the reader's limit.
+var ErrTooLong = errors.New("event is longer than the limit")
+
+// Reader reads events from a stream. It is not safe for concurrent use.
+type Reader struct {
+	// Comments counts the comment lines seen so far.
+	Comments int
+
+	src        io.Reader
+	max        int
+	buf        []byte
+	start, end int    // the unread part of buf
+	data       []byte // joins the data lines of an event that has several
+	err        error
+}
+
+// Event is one event. Data is valid until the next call of Next.
+type Event struct {
+	Name string // the event field; empty when there was none
+	Data []byte
+}
+
+// NewReader returns a reader of src that refuses events of more than max bytes.
+func NewReader(src io.Reader, max int) *Reader {
+	return &Reader{src: src, max: max, buf: make([]byte, 2048)}
+}
+
+// Next returns the next event that carries data. A stream that ends inside an
+// event ends in io.ErrUnexpectedEOF: a torn event is never delivered.
+func (r *Reader) Next() (Event, error) {
+	var ev Event
+	r.data = r.data[:0]
+	lines := 0
+	for {
+		line, err := r.line()
+		if err != nil {
+			if err == io.EOF && lines > 0 {
+				err = io.ErrUnexpectedEOF
+			}
+			return Event{}, err
+		}
+		if len(line) == 0 {
+			if lines > 0 {
+				ev.Data = r.data
+				return ev, nil
+			}
+			ev.Name = ""
+			continue
+		}
+		field, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(field) {
+		case "":
+			r.Comments++
+		case "data":
+			if lines > 0 {
+				r.data = append(r.data, '\n')
+			}
+			if len(r.data)+len(value) > r.max {
+				return Event{}, fmt.Errorf("sse: %w of %d bytes", ErrTooLong, r.max)
+			}
+			r.data = append(r.data, value...)
+			lines++
+		case "event":
+			ev.Name = string(value)
+		}
+	}
+}
+
+// line returns the next line without its end. It is valid until the next call.
+func (r *Reader) line() ([]byte, error) {
+	scanned := 0
+	for {
+		if i := bytes.IndexByte(r.buf[r.start+scanned:r.end], '\n'); i >= 0 {
+			line := r.buf[r.start : r.start+scanned+i]
+			r.start += scanned + i + 1
+			return bytes.TrimSuffix(line, []byte("\r")), nil
+		}
+		scanned = r.end - r.start
+		if r.err != nil {
+			if r.err == io.EOF && scanned > 0 {
+				return nil, io.ErrUnexpectedEOF
+			}
+			return nil, r.err
+		}
+		if scanned > r.max {
+			return nil, fmt.Errorf("sse: %w of %d bytes", ErrTooLong, r.max)
+		}
+		r.fill()
+	}
+}
+
+// fill reads more behind the unread part, making room for it first.
+func (r *Reader) fill() {
+	if r.start > 0 {
+		r.end = copy(r.buf, r.buf[r.start:r.end])
+		r.start = 0
+	}
+	if r.end == len(r.buf) {
+		r.buf = append(r.buf, make([]byte, len(r.buf))...)
+	}
+	for range 100 {
+		n, err := r.src.Read(r.buf[r.end:])
+		r.end += n
+		r.err = err
+		if n > 0 || err != nil {
+			return
+		}
+	}
+	r.err = io.ErrNoProgress
+}

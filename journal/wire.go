@@ -1,0 +1,150 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/eyrie-ai/eyrie"
+)
+
+const (
+	version   = 1
+	prefixLen = len(`{"c":"00000000",`)
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// lenient lets text of the vendor that is not valid UTF-8 be written at all.
+var lenient = json.JoinOptions(jsontext.AllowInvalidUTF8(true))
+
+type segmentLine struct {
+	Version int `json:"v"`
+	Number  int `json:"n"`
+}
+
+type syncLine struct {
+	At int64 `json:"at"`
+}
+
+// kindOf names the kind of a record on disk.
+func kindOf(r eyrie.Record) string {
+	switch r.(type) {
+	case *eyrie.SessionRecord:
+		return "session"
+	case *eyrie.PromptRecord:
+		return "prompt"
+	case *eyrie.StartedRecord:
+		return "started"
+	case *eyrie.SeenRecord:
+		return "seen"
+	case *eyrie.EndedRecord:
+		return "ended"
+	case *eyrie.SettledRecord:
+		return "settled"
+	case *eyrie.GaveUpRecord:
+		return "gave-up"
+	}
+	panic(fmt.Sprintf("journal: no kind for %T", r))
+}
+
+// newRecord returns an empty record of a kind, or nil for a kind this version
+// does not know.
+func newRecord(kind string) eyrie.Record {
+	switch kind {
+	case "session":
+		return new(eyrie.SessionRecord)
+	case "prompt":
+		return new(eyrie.PromptRecord)
+	case "started":
+		return new(eyrie.StartedRecord)
+	case "seen":
+		return new(eyrie.SeenRecord)
+	case "ended":
+		return new(eyrie.EndedRecord)
+	case "settled":
+		return new(eyrie.SettledRecord)
+	case "gave-up":
+		return new(eyrie.GaveUpRecord)
+	}
+	return nil
+}
+
+// appendLine appends the line of a value to dst.
+func appendLine(dst []byte, kind string, at time.Time, v any) ([]byte, error) {
+	body, err := json.Marshal(v, lenient)
+	if err != nil {
+		return dst, fmt.Errorf("journal: %s record: %w", kind, err)
+	}
+	start := len(dst)
+	dst = append(dst, `{"c":"00000000",`...)
+	dst = fmt.Appendf(dst, `"k":%q,"t":%d`, kind, at.UnixMilli())
+	if len(body) > len("{}") {
+		dst = append(dst, ',')
+	}
+	dst = append(dst, body[1:]...)
+	var sum [4]byte
+	c := crc32.Checksum(dst[start+prefixLen:], castagnoli)
+	sum[0], sum[1], sum[2], sum[3] = byte(c>>24), byte(c>>16), byte(c>>8), byte(c)
+	hex.Encode(dst[start+len(`{"c":"`):], sum[:])
+	return append(dst, '\n'), nil
+}
+
+var errChecksum = errors.New("bad checksum")
+
+// checkLine verifies a line (without its '\n') and returns its kind.
+func checkLine(line []byte) (kind string, err error) {
+	if len(line) < prefixLen || !bytes.HasPrefix(line, []byte(`{"c":"`)) || line[prefixLen-2] != '"' || line[prefixLen-1] != ',' {
+		return "", errors.New("not a line of a journal")
+	}
+	var sum [4]byte
+	if _, err := hex.Decode(sum[:], line[len(`{"c":"`):prefixLen-2]); err != nil {
+		return "", errChecksum
+	}
+	want := uint32(sum[0])<<24 | uint32(sum[1])<<16 | uint32(sum[2])<<8 | uint32(sum[3])
+	rest := line[prefixLen:]
+	if crc32.Checksum(rest, castagnoli) != want {
+		return "", errChecksum
+	}
+	rest, ok := bytes.CutPrefix(rest, []byte(`"k":"`))
+	if !ok {
+		return "", errors.New("a line without its kind")
+	}
+	end := bytes.IndexByte(rest, '"')
+	if end < 0 {
+		return "", errors.New("a line without its kind")
+	}
+	return string(rest[:end]), nil
+}
+
+// envelope holds the members that every line has beside its record's.
+type envelope struct {
+	Time int64 `json:"t"`
+}
+
+// decodeLine reads the record of a line that checkLine accepted.
+func decodeLine(line []byte, kind string) (eyrie.Record, time.Time, error) {
+	r := newRecord(kind)
+	if r == nil {
+		return nil, time.Time{}, nil
+	}
+	if err := json.Unmarshal(line, r, lenient); err != nil {
+		return nil, time.Time{}, fmt.Errorf("%s record: %w", kind, err)
+	}
+	var e envelope
+	if i := bytes.Index(line, []byte(`"t":`)); i >= 0 {
+		for _, c := range line[i+len(`"t":`):] {
+			if c < '0' || c > '9' {
+				break
+			}
+			e.Time = e.Time*10 + int64(c-'0')
+		}
+	}
+	return r, time.UnixMilli(e.Time), nil
+}

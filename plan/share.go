@@ -1,0 +1,35 @@
+package plan
+
+// Share is how far one data set is.
+type Share struct {
+	Target  int64 // output tokens that are wanted
+	Have    int64 // output tokens there are, seeds included
+	Running int64 // output tokens expected from what is under way
+}
+
+// lack is the part of the target that is neither there nor under way.
+func (s Share) lack() float64 {
+	if s.Target <= 0 {
+		return 0
+	}
+	return 1 - float64(s.Have+s.Running)/float64(s.Target)
+}
+
+// Met reports whether the target is reached by what is there.
+func (s Share) Met() bool { return s.Have >= s.Target }
+
+// Next returns the index of the set that work should be taken from: the one
+// that lacks the largest part of its target, among those that ready reports
+// true for. It returns -1 when none lacks anything.
+//
+// Always serving the one that lags most keeps all sets equally far, so that a
+// run which ends early leaves none of them empty.
+func Next(sets []Share, ready func(i int) bool) int {
+	best, most := -1, 0.0
+	for i, s := range sets {
+		if l := s.lack(); l > most && ready(i) {
+			best, most = i, l
+		}
+	}
+	return best
+}

@@ -1,0 +1,280 @@
+// Package progress knows how far a run is: which generations are done, what
+// each data set and each lane has brought and cost. It is a fold over the
+// journal, so a screen that reads a run folder and a process that goes on with
+// the run see the same thing.
+package progress
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/eyrie-ai/eyrie"
+	"github.com/eyrie-ai/eyrie/journal"
+)
+
+// State is the progress of a run. Its methods are safe for concurrent use.
+type State struct {
+	mu      sync.RWMutex
+	done    map[eyrie.Key]journal.Ref
+	gaveUp  map[eyrie.Key]struct{}
+	paid    map[eyrie.Key]int // attempts that cost or may have cost, of what is not done
+	claimed map[eyrie.Key]struct{}
+	prompts map[eyrie.Digest]struct{}
+	open    map[int64]opened // attempts without an end
+	sets    map[string]*Set
+	lanes   map[string]*Lane
+	last    int64
+	usage   *eyrie.Money
+	begun   bool
+	first   time.Time
+	latest  time.Time
+}
+
+type opened struct {
+	key  eyrie.Key
+	set  string
+	lane string
+}
+
+// Set is what one data set has.
+type Set struct {
+	Name             string
+	Rows             int // accepted generations
+	PromptTokens     int64
+	CompletionTokens int64 // of accepted generations
+	GaveUp           int
+	Cost             eyrie.Money // of every attempt, accepted or not
+}
+
+// Lane is what one lane did.
+type Lane struct {
+	Name             string
+	Attempts         int
+	Rows             int
+	CompletionTokens int64
+	Cost             eyrie.Money
+	Failures         map[string]int // by class
+}
+
+// New returns the state of a run that has not begun.
+func New() *State {
+	return &State{
+		done: map[eyrie.Key]journal.Ref{}, gaveUp: map[eyrie.Key]struct{}{}, paid: map[eyrie.Key]int{},
+		claimed: map[eyrie.Key]struct{}{}, prompts: map[eyrie.Digest]struct{}{}, open: map[int64]opened{},
+		sets: map[string]*Set{}, lanes: map[string]*Lane{},
+	}
+}
+
+// Apply folds one journal entry.
+func (s *State) Apply(e journal.Entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.first.IsZero() {
+		s.first = e.Time
+	}
+	s.latest = e.Time
+	switch r := e.Record.(type) {
+	case *eyrie.SessionRecord:
+		s.session(r)
+	case *eyrie.PromptRecord:
+		s.prompts[r.Prompt] = struct{}{}
+	case *eyrie.StartedRecord:
+		s.last = max(s.last, r.Attempt)
+		s.open[r.Attempt] = opened{r.Key, r.Set, r.Lane}
+		s.lane(r.Lane).Attempts++
+	case *eyrie.EndedRecord:
+		s.ended(r, e.Ref)
+	case *eyrie.SettledRecord:
+		s.settled(r)
+	case *eyrie.GaveUpRecord:
+		s.gaveUp[r.Key] = struct{}{}
+		s.set(r.Set).GaveUp++
+	}
+}
+
+// session notes that whatever the process before left open will not end: each
+// such attempt may have cost.
+func (s *State) session(r *eyrie.SessionRecord) {
+	if !s.begun {
+		s.usage, s.begun = r.AccountUsage, true
+	}
+	for a, o := range s.open {
+		if o.key != (eyrie.Key{}) {
+			s.paid[o.key]++
+			o.key = eyrie.Key{}
+			s.open[a] = o
+		}
+	}
+}
+
+func (s *State) ended(r *eyrie.EndedRecord, ref journal.Ref) {
+	set, lane := s.set(r.Set), s.lane(r.Lane)
+	if r.Charged == eyrie.ChargedUnknown {
+		s.open[r.Attempt] = opened{eyrie.Key{}, r.Set, r.Lane} // its bill is still to come
+	} else {
+		delete(s.open, r.Attempt)
+		set.Cost = set.Cost.Add(r.Cost)
+		lane.Cost = lane.Cost.Add(r.Cost)
+	}
+	if !r.OK {
+		if lane.Failures == nil {
+			lane.Failures = map[string]int{}
+		}
+		lane.Failures[r.Class]++
+		if r.Charged != eyrie.ChargedNo {
+			s.paid[r.Key]++
+		}
+		return
+	}
+	if _, twice := s.done[r.Key]; twice {
+		return
+	}
+	s.done[r.Key] = ref
+	delete(s.paid, r.Key)
+	set.Rows++
+	set.PromptTokens += int64(r.Usage.PromptTokens)
+	set.CompletionTokens += int64(r.Usage.CompletionTokens)
+	lane.Rows++
+	lane.CompletionTokens += int64(r.Usage.CompletionTokens)
+}
+
+// settled books a late bill where its attempt ran. A bill for several attempts
+// at once is booked with the first.
+func (s *State) settled(r *eyrie.SettledRecord) {
+	for i, a := range r.Attempts {
+		o, ok := s.open[a]
+		if !ok {
+			continue
+		}
+		delete(s.open, a)
+		if i == 0 {
+			s.set(o.set).Cost = s.set(o.set).Cost.Add(r.Cost)
+			s.lane(o.lane).Cost = s.lane(o.lane).Cost.Add(r.Cost)
+		}
+	}
+}
+
+func (s *State) set(name string) *Set {
+	if s.sets[name] == nil {
+		s.sets[name] = &Set{Name: name}
+	}
+	return s.sets[name]
+}
+
+func (s *State) lane(name string) *Lane {
+	if s.lanes[name] == nil {
+		s.lanes[name] = &Lane{Name: name}
+	}
+	return s.lanes[name]
+}
+
+// Claim takes a generation for this process and reports whether it still has
+// to be made: it is not done, not given up, and nobody else has claimed it.
+func (s *State) Claim(k eyrie.Key) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.done[k]; ok {
+		return false
+	}
+	if _, ok := s.gaveUp[k]; ok {
+		return false
+	}
+	if _, ok := s.claimed[k]; ok {
+		return false
+	}
+	s.claimed[k] = struct{}{}
+	return true
+}
+
+// Done returns where the answer of a generation lies, if there is one.
+func (s *State) Done(k eyrie.Key) (journal.Ref, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	r, ok := s.done[k]
+	return r, ok
+}
+
+// GaveUp reports whether a generation was given up.
+func (s *State) GaveUp(k eyrie.Key) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	_, ok := s.gaveUp[k]
+	return ok
+}
+
+// Paid counts the attempts at a generation that cost or may have cost and
+// brought nothing that was accepted.
+func (s *State) Paid(k eyrie.Key) int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.paid[k]
+}
+
+// HasPrompt reports whether a prompt's record is in the journal, and from now
+// on says that it is.
+func (s *State) HasPrompt(d eyrie.Digest) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.prompts[d]
+	s.prompts[d] = struct{}{}
+	return ok
+}
+
+// LastAttempt is the highest attempt number so far.
+func (s *State) LastAttempt() int64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.last
+}
+
+// AccountUsage is what the key had used before the run, if that is known.
+func (s *State) AccountUsage() (eyrie.Money, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.usage == nil {
+		return 0, false
+	}
+	return *s.usage, true
+}
+
+// Begun reports whether any process has worked on the run.
+func (s *State) Begun() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.begun
+}
+
+// Times are the first and the latest record's.
+func (s *State) Times() (first, latest time.Time) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.first, s.latest
+}
+
+// Set returns what a data set has; zero for one that has nothing yet.
+func (s *State) Set(name string) Set {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if v := s.sets[name]; v != nil {
+		return *v
+	}
+	return Set{Name: name}
+}
+
+// Sets lists the data sets that have anything, sorted by name.
+func (s *State) Sets() []Set { return sorted(s, s.sets) }
+
+// Lanes lists the lanes that were used, sorted by name.
+func (s *State) Lanes() []Lane { return sorted(s, s.lanes) }
+
+func sorted[T any](s *State, m map[string]*T) []T {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	out := make([]T, 0, len(m))
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, *m[k])
+	}
+	return out
+}
