@@ -28,6 +28,7 @@ const (
 	accepted                         // a lane took a request
 	ended                            // an attempt is over and journaled
 	billed                           // a bill was asked for
+	metered                          // the account was read
 )
 
 func (r *Runner) send(m message) { r.msgs <- m }

@@ -71,6 +71,7 @@ type scheduler struct {
 	err      error
 	ending   bool // admit nothing more
 	bills    billQueue
+	meter    meterState
 	rate     rateMeter
 	tokens   int64 // of accepted answers, with their bytes, for the rate
 	text     int64
@@ -194,10 +195,10 @@ func (s *scheduler) through(now time.Time) bool {
 		return false
 	}
 	if s.ctx.Err() != nil || s.stop == Broken || s.stop == Interrupted {
-		return !s.bills.asking()
+		return !s.bills.asking() && !s.meter.running
 	}
 	s.phase = "settling"
-	return s.bills.idle(now, s.cfg.BillPatience)
+	return s.bills.idle(now, s.cfg.BillPatience) && !s.readMeter()
 }
 
 // exhausted decides how a run ends that nobody stopped, when nothing runs and
@@ -220,7 +221,7 @@ func (s *scheduler) exhausted(now time.Time) bool {
 		s.end(Exhausted, nil)
 	case s.openLanes() == 0:
 		s.end(Refused, s.closedLanes())
-	case s.idle == idleMoney && !s.bills.idle(now, s.cfg.BillPatience):
+	case s.idle == idleMoney && (!s.bills.idle(now, s.cfg.BillPatience) || s.readMeter()):
 		return false // a bill may free what is held
 	case s.idle == idleMoney:
 		s.end(BudgetReached, nil)
@@ -350,6 +351,8 @@ func (s *scheduler) handle(m message) {
 		s.ended(m)
 	case billed:
 		s.billed(m)
+	case metered:
+		s.metered(m)
 	}
 }
 

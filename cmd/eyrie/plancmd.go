@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/eyrie-ai/eyrie"
+	"github.com/eyrie-ai/eyrie/ledger"
+	"github.com/eyrie-ai/eyrie/plan"
+	"github.com/eyrie-ai/eyrie/progress"
+	"github.com/eyrie-ai/eyrie/route"
+)
+
+func (a *app) planCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "plan JOB",
+		Short: "Forecast tokens and money before anything is paid",
+		Long: `plan reads the job's prompts and the vendor's price list and prints what the job
+will take: tokens, money and lanes. It spends nothing. For a run that has begun
+it forecasts the rest, from what its answers were like.
+
+Exit code 3 says that the budget is too small.`,
+		Example: `  eyrie plan job.yaml`,
+		Args:    exactArgs("JOB"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.plan(cmd.Context(), args[0]) },
+	}
+	return cmd
+}
+
+func (a *app) plan(ctx context.Context, jobPath string) error {
+	s, err := a.open(jobPath)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	st, led, err := s.soFar()
+	if err != nil {
+		return err
+	}
+	if err := a.connect(ctx, s); err != nil {
+		return err
+	}
+	led.SetBudget(s.job.Budget)
+	f, err := s.survey(ctx, st, led.Free(), 0, func(what string) { fmt.Fprintln(a.stderr, what) })
+	if err != nil {
+		return err
+	}
+	for _, set := range s.sets {
+		if r := set.Report(); r.Kept < r.Rows {
+			fmt.Fprint(a.stderr, r)
+		}
+	}
+	printPlan(a.stdout, s, f)
+	if !f.Affordable() {
+		return &exitError{code: exitBudget}
+	}
+	return nil
+}
+
+// soFar folds the run of a job, if it has begun.
+func (s *session) soFar() (*progress.State, *ledger.Ledger, error) {
+	root, man, err := openRunDir(s.job.Output)
+	if err != nil { // it has not begun
+		return progress.New(), ledger.New(s.job.Budget), nil
+	}
+	defer root.Close()
+	_, st, err := readRun(root, man)
+	if err != nil {
+		return nil, nil, err
+	}
+	return st, ledger.New(s.job.Budget), nil
+}
+
+func printPlan(w io.Writer, s *session, f *plan.Forecast) {
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(t, "DATA SET\tHAVE\tTARGET\tTO GO\tANSWERS\tPROMPT\tOUTPUT\tEXPECTED\tBUDGET BUYS\n")
+	for _, x := range f.Sets {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%.0f\t%.0f\t%s\t%s\n", x.Name, short(x.Have), short(x.Target), short(x.ToGo),
+			x.Needed, x.PromptTokens, x.OutputTokens, x.Expected.Cents(), short(x.InBudget))
+	}
+	t.Flush()
+	for _, x := range f.Sets {
+		if x.Short > 0 {
+			fmt.Fprintf(w, "%s: its prompts give %s tokens less than the target; add prompts or samples\n", x.Name, short(x.Short))
+		}
+	}
+	fmt.Fprintf(w, "\n")
+	printLanes(w, s.catalogue, f.Lanes)
+	fmt.Fprintf(w, "\nexpected %s (%s with every prompt cached, %s at the dearest lane); %s left of %s\n",
+		f.Expected.Cents(), f.Low.Cents(), f.High.Cents(), f.Left.Cents(), s.job.Budget.Cents())
+	fmt.Fprintf(w, "in flight at most %d of %d, which hold %s at the worst\n", f.InFlight, s.job.Concurrency, f.Exposure.Cents())
+	if !f.Affordable() {
+		fmt.Fprintf(w, "the budget is %s short: raise it, lower the targets, or run with --partial\n", (f.Expected - f.Left).Cents())
+	}
+}
+
+// printLanes prints the endpoints, the allowed ones first in their order.
+func printLanes(w io.Writer, verdicts []route.Verdict, allowed []*eyrie.Lane) {
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(t, "LANE\tQUANT\tIN $/M\tOUT $/M\tCACHE $/M\tMAX OUT\t\n")
+	row := func(l *eyrie.Lane, note string) {
+		out := "–"
+		if l.MaxOutput > 0 {
+			out = short(int64(l.MaxOutput))
+		}
+		if l.Overruns && note == "" {
+			note = "overruns max_tokens: its maximum is held"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Tag, l.Quantization,
+			perMillion(l.PromptPrice), perMillion(l.OutputPrice), perMillion(l.CachedPrice), out, note)
+	}
+	for _, l := range allowed {
+		row(l, "")
+	}
+	for _, v := range verdicts {
+		if !v.Allowed {
+			row(v.Lane, "out: "+v.Reason)
+		}
+	}
+	t.Flush()
+}
+
+func perMillion(p eyrie.Price) string {
+	if !p.Known() {
+		return "–"
+	}
+	return p.PerMillion().Decimal()
+}

@@ -1,0 +1,325 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/eyrie-ai/eyrie"
+	"github.com/eyrie-ai/eyrie/dispatch"
+	"github.com/eyrie-ai/eyrie/internal/durable"
+	"github.com/eyrie-ai/eyrie/journal"
+	"github.com/eyrie-ai/eyrie/ledger"
+	"github.com/eyrie-ai/eyrie/progress"
+)
+
+type runFlags struct {
+	partial  bool
+	json     bool
+	progress string
+	patience time.Duration
+}
+
+func (a *app) runCmd() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run JOB",
+		Short: "Run a job, or go on with it",
+		Long: `run works on a job until its targets are met or its budget is reached. Run it
+again and it goes on where it was, also after a crash.
+
+A job that the plan says the budget cannot pay is refused; with --partial it
+spends the budget and leaves every data set equally far.
+
+Ctrl-C once: admit nothing new, finish what is paid for. Twice: cut off what is
+under way, keep what came. Three times: leave at once; the next run finds what
+is on disk.
+
+` + exitHelp,
+		Example: `  eyrie run job.yaml
+  eyrie run job.yaml --partial
+  eyrie run job.yaml --json | jq .spent`,
+		Args: exactArgs("JOB"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args[0], f) },
+	}
+	cmd.Flags().BoolVar(&f.partial, "partial", false, "spend the budget even though it does not reach the targets")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print a line of JSON a second on the output, and one at the end")
+	cmd.Flags().StringVar(&f.progress, "progress", "auto", "the status line on stderr: "+progressModes)
+	cmd.Flags().DurationVar(&f.patience, "bill-patience", time.Minute, "how long the end of a run waits for late bills")
+	return cmd
+}
+
+func (a *app) run(ctx context.Context, jobPath string, f runFlags) error {
+	scr, err := newScreen(a.stderr, f.progress)
+	if err != nil {
+		return err
+	}
+	s, err := a.open(jobPath)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	man := s.manifest()
+	root, err := makeRunDir(s.job, man)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	st, led := progress.New(), ledger.New(s.job.Budget)
+	opened := time.Now()
+	j, torn, err := journal.Open(root, func(e journal.Entry) error {
+		st.Apply(e)
+		led.Apply(e.Record)
+		return nil
+	})
+	if err != nil {
+		return explain(err)
+	}
+	defer j.Close()
+	if torn != nil {
+		scr.printf("%v\n", torn)
+	}
+	if st.Begun() {
+		scr.printf("going on with %s: %s spent, %s held for unread bills, reopened in %s\n",
+			s.job.Output, led.Spent().Cents(), led.Unbilled().Cents(), time.Since(opened).Round(time.Millisecond))
+	}
+	if err := a.connect(ctx, s); err != nil {
+		return err
+	}
+	led.SetBudget(s.job.Budget)
+	led.Abandon()
+	if err := s.check(ctx, st, led, f.partial, scr); err != nil {
+		return err
+	}
+	if err := s.begin(ctx, root, man, j, st); err != nil {
+		return err
+	}
+	res, err := a.dispatch(ctx, s, j, st, led, root, f, scr)
+	if err != nil {
+		return err
+	}
+	if err := j.Close(); err != nil && res.Stop != dispatch.Broken {
+		return err
+	}
+	a.summary(s, st, res, f.json)
+	return s.verdict(res)
+}
+
+// check makes the forecast and refuses what cannot be afforded.
+func (s *session) check(ctx context.Context, st *progress.State, led *ledger.Ledger, partial bool, scr *screen) error {
+	f, err := s.survey(ctx, st, led.Free(), 1000, func(what string) { scr.printf("%s\n", what) })
+	if err != nil {
+		return err
+	}
+	for _, set := range s.sets {
+		if r := set.Report(); r.Kept < r.Rows {
+			scr.printf("%s", r)
+		}
+	}
+	if !f.Affordable() && !partial {
+		return &exitError{exitBudget, fmt.Errorf(
+			"the job wants about %s more and the budget has %s left; raise budget, lower tokens, or say --partial to spend the budget and leave every set equally far (eyrie plan %s shows the figures)",
+			f.Expected.Cents(), f.Left.Cents(), s.job.File)}
+	}
+	if f.InFlight < s.job.Concurrency {
+		scr.printf("the budget left allows %d requests in flight at first (each holds its worst case), of %d wanted\n", f.InFlight, s.job.Concurrency)
+	}
+	return nil
+}
+
+// begin makes the run folder say what this session is, before any money moves.
+func (s *session) begin(ctx context.Context, root *os.Root, man *runManifest, j *journal.Journal, st *progress.State) error {
+	for i := range man.Sets {
+		man.Sets[i].SHA256 = s.sets[i].Report().SHA256
+	}
+	text, err := s.readJobFile()
+	if err != nil {
+		return err
+	}
+	if err := man.save(root, text); err != nil {
+		return err
+	}
+	if err := s.keepCatalogues(root); err != nil {
+		return err
+	}
+	rec := &eyrie.SessionRecord{Version: programVersion(), Budget: s.job.Budget}
+	if !st.Begun() && len(s.engines) == 1 {
+		if m, err := (metered{s.engines[0].client}).Usage(ctx); err == nil {
+			rec.AccountUsage = &m
+		}
+	}
+	ref, err := j.Append(rec)
+	if err != nil {
+		return err
+	}
+	st.Apply(journal.Entry{Ref: ref, Time: time.Now(), Record: rec})
+	return nil
+}
+
+// keepCatalogues stores every price list that is used, by its time.
+func (s *session) keepCatalogues(root *os.Root) error {
+	if err := root.MkdirAll(catalogueDir, 0o755); err != nil {
+		return err
+	}
+	for i, e := range s.engines {
+		name := fmt.Sprintf("%s-%s.json", time.Now().UTC().Format("20060102T150405Z"), s.job.Engines[i].Name)
+		if err := durable.WriteBytes(root, path.Join(catalogueDir, name), e.cat.Raw); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dispatch runs the job under the eyes of the screen and the hand of Ctrl-C.
+func (a *app) dispatch(ctx context.Context, s *session, j *journal.Journal, st *progress.State, led *ledger.Ledger, root *os.Root, f runFlags, scr *screen) (dispatch.Result, error) {
+	rd := journal.NewReader(root)
+	defer rd.Close()
+	cfg := dispatch.Config{
+		Run: path.Base(s.job.Output), Model: s.job.Model, Sampling: s.job.Sampling, Concurrency: s.job.Concurrency,
+		PaidAttempts: s.job.Attempts, Lanes: s.dispatchLanes(), Journal: j, State: st, Ledger: led,
+		Count:        func(g *eyrie.Generation) (int, error) { return s.model.count(g, s.job.Sampling) },
+		Earlier:      earlier(root),
+		BillPatience: f.patience, Seed: uint64(time.Now().UnixNano()), Log: scr.logger(),
+	}
+	for i, d := range s.job.Datasets {
+		cfg.Sets = append(cfg.Sets, dispatch.Set{
+			Name: d.Name, Target: d.Tokens, Seeded: s.seeded[i], Samples: d.Samples, Prompts: s.sets[i].Prompts(),
+		})
+	}
+	r, err := dispatch.New(cfg)
+	if err != nil {
+		return dispatch.Result{}, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stopSignals := onInterrupt(scr, r.Drain, func() { cancel(dispatch.ErrCancelled) })
+	defer stopSignals()
+	done := make(chan struct{})
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		a.watch(r, done, f.json, scr)
+	}()
+	res := r.Run(ctx)
+	close(done)
+	<-watched
+	return res, nil
+}
+
+// earlier reads an accepted answer again. It may be called by several feeders.
+func earlier(root *os.Root) func(journal.Ref) (*eyrie.EndedRecord, error) {
+	return func(ref journal.Ref) (*eyrie.EndedRecord, error) {
+		rec, err := journal.ReadAt(root, ref)
+		if err != nil {
+			return nil, err
+		}
+		e, ok := rec.(*eyrie.EndedRecord)
+		if !ok {
+			return nil, fmt.Errorf("journal: segment %06d at %d is no answer", ref.Segment, ref.Offset)
+		}
+		return e, nil
+	}
+}
+
+// onInterrupt acts on Ctrl-C: the first drains, the second cancels, and after
+// that signals have their ordinary effect, so the third leaves.
+func onInterrupt(scr *screen, drain, cancel func()) (stop func()) {
+	signals := make(chan os.Signal, 3)
+	quit := make(chan struct{})
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		for n := 1; ; n++ {
+			select {
+			case <-quit:
+				return
+			case <-signals:
+			}
+			if n == 1 {
+				scr.printf("stopping: nothing new is asked, what is paid for finishes; Ctrl-C again cuts it off\n")
+				drain()
+				continue
+			}
+			scr.printf("cancelling: keeping what came; Ctrl-C again leaves at once\n")
+			signal.Stop(signals)
+			cancel()
+			return
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(quit)
+	}
+}
+
+// watch shows snapshots until the run is over.
+func (a *app) watch(r *dispatch.Runner, done <-chan struct{}, asJSON bool, scr *screen) {
+	show := time.NewTicker(scr.every())
+	defer show.Stop()
+	lines := time.NewTicker(time.Second)
+	defer lines.Stop()
+	for {
+		select {
+		case <-show.C:
+			scr.show(statusLine(r.Snapshot()))
+		case <-lines.C:
+			if asJSON {
+				printJSON(a.stdout, newStatusJSON("running", r.Snapshot()))
+			}
+		case <-done:
+			scr.printf("")
+			return
+		}
+	}
+}
+
+// summary prints what came of a run.
+func (a *app) summary(s *session, st *progress.State, res dispatch.Result, asJSON bool) {
+	if asJSON {
+		printJSON(a.stdout, newStatusJSON(res.Stop.String(), res.Snapshot))
+		return
+	}
+	printRun(a.stdout, res.Snapshot, st)
+	fmt.Fprintf(a.stdout, "\n%s", res.Stop)
+	if res.Err != nil {
+		fmt.Fprintf(a.stdout, ": %v", res.Err)
+	}
+	switch res.Stop {
+	case dispatch.BudgetReached:
+		fmt.Fprintf(a.stdout, "; raise budget in %s and run again to go on", s.job.File)
+	case dispatch.Interrupted:
+		fmt.Fprintf(a.stdout, "; run again to go on")
+	}
+	fmt.Fprintf(a.stdout, "\nrun folder %s; next: eyrie export %s\n", s.job.Output, s.job.File)
+}
+
+// verdict turns the end of a run into an exit code.
+func (s *session) verdict(res dispatch.Result) error {
+	code := exitDone
+	switch res.Stop {
+	case dispatch.Exhausted:
+		code = exitIncomplete
+	case dispatch.BudgetReached:
+		code = exitBudget
+	case dispatch.Interrupted:
+		code = exitInterrupted
+	case dispatch.Refused:
+		code = exitRefused
+	case dispatch.Broken:
+		code = exitFailed
+		if errors.Is(res.Err, syscall.ENOSPC) {
+			res.Err = fmt.Errorf("%w; free some space and run again: nothing that was accepted is lost", res.Err)
+		}
+		return &exitError{code, res.Err}
+	}
+	if code == exitDone {
+		return nil
+	}
+	return &exitError{code: code}
+}
