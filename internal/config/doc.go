@@ -1,0 +1,55 @@
+// Package config reads job files.
+//
+// A job file is YAML. It names the model, the money and the data sets of one
+// run, and it is read strictly: an unknown key, a value of the wrong type, a
+// file that is not there are faults, and [Load] reports every fault of a file
+// in one go, each with its line, its column, its field and the way out. What it
+// returns without an error can be run as it stands.
+//
+// # The file
+//
+// A line with "required" must be there; the others show the default, or say
+// what leaving them out means.
+//
+//	model: moonshotai/kimi-k2.5       required; author/slug
+//	tokenizer: ./models/kimi-k2.5     required; folder with tiktoken.model or tokenizer.json
+//	budget: 100                       required; dollars: 100, "100.50", $100
+//	output: ./runs/kimi               required; the run folder, made when it is missing
+//	thinking: true                    whether the model reasons before it answers
+//	concurrency: 2000                 requests in flight at most, 1 to 100000
+//	attempts: 4                       paid attempts at one answer at most, 1 to 20
+//	sampling:                         what is left out here is not sent
+//	  temperature: 1.0                0 to 2
+//	  top_p: 0.95                     0 to 1
+//	  top_k: 40                       0 or more
+//	  min_p: 0.05                     0 to 1
+//	  seed: 1                         a whole number
+//	  max_tokens: 8192                16 to 1048576; 8192 when left out
+//	datasets:                         required; one or more
+//	  - name: code                    required; letters, digits, ".", "_", "-"; becomes a folder name
+//	    path: prompts/code.jsonl      required; a file of prompts
+//	    tokens: 10M                   required; output tokens wanted: 10M, 500k, 1.5M, 10_000_000
+//	    samples: 1                    answers to one prompt, 1 to 1000
+//	    layout: auto                  auto, messages or sharegpt
+//	    seed_from: old-run            a run folder or a .jsonl file whose answers are taken over; none
+//	engines:                          required; one or more, each under the name of its kind
+//	  - openrouter:
+//	      base_url: https://openrouter.ai/api/v1
+//	      key_file: ~/.config/eyrie/key    else the environment's OPENROUTER_API_KEY
+//	      quantization: native             native, any, or a list such as [int4, fp8]
+//	      only: [atlas-cloud]              providers or endpoints that may answer; all
+//	      ignore: [venice]                 providers or endpoints that may not; none
+//	      max_price:                       dollars per million tokens; none
+//	        prompt: 0.55
+//	        completion: 2.60
+//	      data_collection: deny            deny or allow; the account's own setting
+//
+// Paths are relative to the folder of the job file; "~/" stands for the home
+// folder. Amounts are read from the text of the file and never pass through a
+// float. Anchors, aliases and tags of YAML are refused: a job file says each
+// thing once, in place.
+//
+// The package does not look at the environment; callers hand it in as [Env].
+// API keys are read by [OpenRouter.Key] and never by [Load], so that a forecast
+// can be made where no key is.
+package config

@@ -1,0 +1,382 @@
+package config_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/eyrie-ai/eyrie/internal/config"
+)
+
+// faultTests change one thing in the small job and name the message that has
+// to come of it. An empty old text replaces the whole file.
+var faultTests = []struct {
+	name     string
+	old, new string
+	want     string
+}{
+	// The file as a whole.
+	{"empty file", "", "# nothing yet\n",
+		`job.yaml:1:1: found nothing; write a job; eyrie init makes a first one`},
+	{"not a mapping", "", "- model\n",
+		`job.yaml:1:1: found a list; write a mapping with model, tokenizer, budget, output, thinking, sampling, concurrency, attempts, datasets, engines`},
+	{"two documents", "engines:", "engines: [openrouter: {}]\n---\nother:",
+		`job.yaml:11:1: found a second YAML document; give each job a file of its own`},
+	{"syntax", "budget: 100", "budget: [100",
+		`job.yaml:4:1: found text that is not YAML; ',' or ']' must be specified`},
+	{"tab", "- name:", "\t- name:",
+		`job.yaml:6:1: found text that is not YAML; found character '	' that cannot start any token`},
+	{"NUL", "100", "1\x000",
+		`job.yaml:3:10: found text that is not YAML; a NUL byte`},
+	{"not UTF-8", "code", "c\xf6de",
+		`job.yaml:6:10: found text that is not YAML; a byte that is not UTF-8`},
+	{"brackets without end", "100", strings.Repeat("[", 300),
+		`job.yaml:3:209: found text that is not YAML; brackets that nest too deeply`},
+
+	// Keys.
+	{"unknown key with a near one", "budget:", "bugdet:",
+		`job.yaml:3:1: bugdet: found an unknown key; did you mean "budget"? known here: model, tokenizer, budget, output, thinking, sampling, concurrency, attempts, datasets, engines`},
+	{"unknown key in other writing", "  path:", "  samples: 1\n  Seed-From: rows.jsonl\n  path:",
+		`job.yaml:8:3: datasets[0].Seed-From: found an unknown key; did you mean "seed_from"? known here: name, path, tokens, samples, layout, seed_from`},
+	{"unknown key", "  tokens:", "  weight: 2\n  tokens:",
+		`job.yaml:8:3: datasets[0].weight: found an unknown key; known here: name, path, tokens, samples, layout, seed_from`},
+	{"key in the wrong place", "budget:", "temperature: 1\nbudget:",
+		`job.yaml:3:1: temperature: found an unknown key; it belongs under sampling; known here: model, tokenizer, budget, output, thinking, sampling, concurrency, attempts, datasets, engines`},
+	{"key with odd characters", "budget:", "\"a.b\\n\": 1\nbudget:",
+		`job.yaml:3:1: "a.b\n": found an unknown key; known here: model, tokenizer, budget, output, thinking, sampling, concurrency, attempts, datasets, engines`},
+	{"duplicate key", "output:", "budget: 5\noutput:",
+		`job.yaml:4:1: budget: found the key a second time, after line 3; keep one of the two`},
+	{"merge key", "budget:", "<<: {budget: 1}\nbudget:",
+		`job.yaml:3:1: <<: found an unknown key; write the fields out, merging is not supported; known here: model, tokenizer, budget, output, thinking, sampling, concurrency, attempts, datasets, engines`},
+	{"key that is no text", "budget:", "~: 5\nbudget:",
+		`job.yaml:3:1: found nothing for a key; write one of model, tokenizer, budget, output, thinking, sampling, concurrency, attempts, datasets, engines`},
+	{"alias", "budget: 100", "budget: *money",
+		`job.yaml:3:9: budget: found an alias (*); write dollars above zero, such as 100 or $12.50`},
+	{"anchor", "name: code", "name: &x code",
+		`job.yaml:6:9: datasets[0].name: found an anchor (&); give it a name of letters, digits, ".", "_" and "-" that does not start with a dot`},
+	{"tag", "budget: 100", "budget: !!int 100",
+		`job.yaml:3:9: budget: found a tag (!); write dollars above zero, such as 100 or $12.50`},
+
+	// model
+	{"model missing", "model: moonshotai/kimi-k2.5\n", "",
+		`job.yaml:1:1: model: found nothing; name the model as author/slug, such as moonshotai/kimi-k2.5`},
+	{"model without value", "model: moonshotai/kimi-k2.5", "model:",
+		`job.yaml:1:1: model: found nothing; name the model as author/slug, such as moonshotai/kimi-k2.5`},
+	{"model without author", "moonshotai/", "",
+		`job.yaml:1:8: model: found "kimi-k2.5"; name the model as author/slug, such as moonshotai/kimi-k2.5`},
+	{"model that routes", "k2.5", "k2.5:nitro",
+		`job.yaml:1:8: model: found "moonshotai/kimi-k2.5:nitro"; leave out ":nitro": eyrie chooses the endpoint itself; write moonshotai/kimi-k2.5`},
+	{"two models", "moonshotai/kimi-k2.5", "[a/b, c/d]",
+		`job.yaml:1:8: model: found a list; name the model as author/slug, such as moonshotai/kimi-k2.5`},
+
+	// tokenizer
+	{"tokenizer missing", "tokenizer: ./model\n", "",
+		`job.yaml:1:1: tokenizer: found nothing; name the folder that holds the model's tiktoken.model or tokenizer.json`},
+	{"tokenizer not there", "./model", "./modle",
+		`job.yaml:2:12: tokenizer: found "./modle" (modle), which does not exist; name the folder that holds the model's tiktoken.model or tokenizer.json`},
+	{"tokenizer is a file", "./model", "prompts.jsonl",
+		`job.yaml:2:12: tokenizer: found "prompts.jsonl", which is a file; name the folder that holds the model's tiktoken.model or tokenizer.json`},
+	{"tokenizer folder without one", "./model", "empty",
+		`job.yaml:2:12: tokenizer: found "empty", which holds neither tiktoken.model nor tokenizer.json; name the folder that holds the model's tiktoken.model or tokenizer.json`},
+	{"home unknown", "./model", "~/model",
+		`job.yaml:2:12: tokenizer: found "~/model"; write the path out; the home folder is not known here`},
+	{"home of another", "./model", "~ann/model",
+		`job.yaml:2:12: tokenizer: found "~ann/model"; write the path of the other user's folder out; only "~/" is known`},
+	{"path through a file", "./model", "prompts.jsonl/x",
+		`job.yaml:2:12: tokenizer: found "prompts.jsonl/x", which cannot be read: not a directory; name the folder that holds the model's tiktoken.model or tokenizer.json`},
+
+	// budget
+	{"budget in words", "100", "plenty",
+		`job.yaml:3:9: budget: found "plenty"; write dollars above zero, such as 100 or $12.50`},
+	{"budget of nothing", "100", "0.00",
+		`job.yaml:3:9: budget: found "0.00"; write dollars above zero, such as 100 or $12.50`},
+	{"budget below zero", "100", "-5",
+		`job.yaml:3:9: budget: found "-5"; write dollars above zero, such as 100 or $12.50`},
+	{"budget in euros", "100", "€100",
+		`job.yaml:3:9: budget: found "€100"; write dollars above zero, such as 100 or $12.50`},
+	{"budget with commas", "100", "1,000",
+		`job.yaml:3:9: budget: found "1,000"; write dollars above zero, such as 100 or $12.50`},
+	{"budget without bound", "100", ".inf",
+		`job.yaml:3:9: budget: found ".inf"; write dollars above zero, such as 100 or $12.50`},
+	{"budget beyond counting", "100", "1e12",
+		`job.yaml:3:9: budget: found "1e12"; write dollars above zero, such as 100 or $12.50`},
+
+	{"budget of many words", "100", strings.Repeat("much ", 20),
+		`job.yaml:3:9: budget: found "much much much much much much much much much much much much …"; write dollars above zero, such as 100 or $12.50`},
+	{"budget with white space behind", "100\n", "none  \t\r\n",
+		`job.yaml:3:9: budget: found "none"; write dollars above zero, such as 100 or $12.50`},
+	{"key of many letters", "budget:", strings.Repeat("k", 50) + ": 1\nbudget:",
+		`job.yaml:3:1: ` + strings.Repeat("k", 50) + `: found an unknown key; known here: model, tokenizer, budget, output, thinking, sampling, concurrency, attempts, datasets, engines`},
+
+	// output
+	{"output missing", "output: ./runs/kimi\n", "",
+		`job.yaml:1:1: output: found nothing; name the run folder, such as ./runs/kimi`},
+	{"output is a file", "./runs/kimi", "prompts.jsonl",
+		`job.yaml:4:9: output: found "prompts.jsonl", where prompts.jsonl is a file; name a folder, or where one can be made`},
+	{"output on two lines", "./runs/kimi", `"a\nb"`,
+		`job.yaml:4:9: output: found "a\nb"; name a folder, or where one can be made`},
+
+	// thinking, concurrency, attempts
+	{"thinking in words", "output:", "thinking: yes\noutput:",
+		`job.yaml:4:11: thinking: found "yes"; write true or false`},
+	{"thinking quoted", "output:", "thinking: \"true\"\noutput:",
+		`job.yaml:4:11: thinking: found "true"; write true or false`},
+	{"concurrency of none", "output:", "concurrency: 0\noutput:",
+		`job.yaml:4:14: concurrency: found "0"; write a whole number from 1 to 100000`},
+	{"concurrency too high", "output:", "concurrency: 100001\noutput:",
+		`job.yaml:4:14: concurrency: found "100001"; write a whole number from 1 to 100000`},
+	{"concurrency quoted", "output:", "concurrency: \"10\"\noutput:",
+		`job.yaml:4:14: concurrency: found "10" in quotes; write a whole number from 1 to 100000 without quotes`},
+	{"concurrency in hexadecimal", "output:", "concurrency: 0x10\noutput:",
+		`job.yaml:4:14: concurrency: found "0x10"; write a whole number from 1 to 100000`},
+	{"concurrency with a fraction", "output:", "concurrency: 10.0\noutput:",
+		`job.yaml:4:14: concurrency: found "10.0"; write a whole number from 1 to 100000`},
+	{"attempts too many", "output:", "attempts: 21\noutput:",
+		`job.yaml:4:11: attempts: found "21"; write a whole number from 1 to 20`},
+
+	// sampling
+	{"sampling is no mapping", "output:", "sampling: greedy\noutput:",
+		`job.yaml:4:11: sampling: found "greedy"; write a mapping with temperature, top_p, top_k, min_p, seed, max_tokens`},
+	{"temperature too high", "output:", "sampling: {temperature: 2.1}\noutput:",
+		`job.yaml:4:25: sampling.temperature: found "2.1"; write a number from 0 to 2`},
+	{"temperature not a number", "output:", "sampling: {temperature: .nan}\noutput:",
+		`job.yaml:4:25: sampling.temperature: found ".nan"; write a number from 0 to 2`},
+	{"temperature that Go would read", "output:", "sampling: {temperature: 0x1p0}\noutput:",
+		`job.yaml:4:25: sampling.temperature: found "0x1p0"; write a number from 0 to 2`},
+	{"top_p too high", "output:", "sampling: {top_p: 95}\noutput:",
+		`job.yaml:4:19: sampling.top_p: found "95"; write a number from 0 to 1`},
+	{"top_k below zero", "output:", "sampling: {top_k: -1}\noutput:",
+		`job.yaml:4:19: sampling.top_k: found "-1"; write a whole number from 0 to 2147483647`},
+	{"min_p in words", "output:", "sampling: {min_p: low}\noutput:",
+		`job.yaml:4:19: sampling.min_p: found "low"; write a number from 0 to 1`},
+	{"seed with a fraction", "output:", "sampling: {seed: 1.5}\noutput:",
+		`job.yaml:4:18: sampling.seed: found "1.5"; write a whole number from -9007199254740992 to 9007199254740992`},
+	{"max_tokens too low", "output:", "sampling: {max_tokens: 15}\noutput:",
+		`job.yaml:4:24: sampling.max_tokens: found "15"; write a whole number from 16 to 1048576`},
+	{"underscore astray", "output:", "sampling: {max_tokens: 10__000}\noutput:",
+		`job.yaml:4:24: sampling.max_tokens: found "10__000"; write a whole number from 16 to 1048576`},
+
+	// datasets
+	{"no data sets", "datasets:\n- name: code\n  path: prompts.jsonl\n  tokens: 10M\n", "datasets: []\n",
+		`job.yaml:5:11: datasets: found an empty list; list one or more data sets, each with name, path, tokens, samples, layout, seed_from`},
+	{"one data set without a list", "- name: code\n", "  name: code\n",
+		`job.yaml:6:3: datasets: found a mapping; list one or more data sets, each with name, path, tokens, samples, layout, seed_from`},
+	{"data set is a path", "engines:", "- other.jsonl\nengines:",
+		`job.yaml:9:3: datasets[1]: found "other.jsonl"; write a mapping with name, path, tokens, samples, layout, seed_from`},
+	{"data set is nothing", "engines:", "- ~\nengines:",
+		`job.yaml:9:3: datasets[1]: found nothing; write a mapping with name, path, tokens, samples, layout, seed_from`},
+	{"name missing", "name: code\n  path", "path",
+		`job.yaml:6:3: datasets[0].name: found nothing; give it a name of letters, digits, ".", "_" and "-" that does not start with a dot`},
+	{"name with a slash", "name: code", "name: a/b",
+		`job.yaml:6:9: datasets[0].name: found "a/b"; give it a name of letters, digits, ".", "_" and "-" that does not start with a dot`},
+	{"name with a leading dot", "name: code", "name: ..",
+		`job.yaml:6:9: datasets[0].name: found ".."; give it a name of letters, digits, ".", "_" and "-" that does not start with a dot`},
+	{"name twice", "engines:", "- {name: CODE, path: other.jsonl, tokens: 1}\nengines:",
+		`job.yaml:9:10: datasets[1].name: found "CODE", which datasets[0] has too; give it another name`},
+	{"path missing", "  path: prompts.jsonl\n", "",
+		`job.yaml:6:3: datasets[0].path: found nothing; name the file of prompts, such as prompts/code.jsonl`},
+	{"path not there", "prompts.jsonl", "prompt.jsonl",
+		`job.yaml:7:9: datasets[0].path: found "prompt.jsonl", which does not exist; name a file of prompts that exists and can be read`},
+	{"path is a folder", "prompts.jsonl", "empty",
+		`job.yaml:7:9: datasets[0].path: found "empty", which is a folder; name a file of prompts that exists and can be read`},
+	{"path is blank", "prompts.jsonl", `" "`,
+		`job.yaml:7:9: datasets[0].path: found " "; name a file of prompts that exists and can be read`},
+	{"tokens missing", "  tokens: 10M\n", "",
+		`job.yaml:6:3: datasets[0].tokens: found nothing; write how many output tokens are wanted, such as 10M, 500k or 10_000_000`},
+	{"tokens in milli", "10M", "10m",
+		`job.yaml:8:11: datasets[0].tokens: found "10m"; write how many output tokens are wanted, such as 10M, 500k or 10_000_000`},
+	{"tokens of a fraction", "10M", "0.0001k",
+		`job.yaml:8:11: datasets[0].tokens: found "0.0001k"; write how many output tokens are wanted, such as 10M, 500k or 10_000_000`},
+	{"tokens with commas", "10M", `"10,000,000"`,
+		`job.yaml:8:11: datasets[0].tokens: found "10,000,000"; write how many output tokens are wanted, such as 10M, 500k or 10_000_000`},
+	{"no tokens", "10M", "0",
+		`job.yaml:8:11: datasets[0].tokens: found "0"; write how many output tokens are wanted, such as 10M, 500k or 10_000_000`},
+	{"unit without number", "10M", "M",
+		`job.yaml:8:11: datasets[0].tokens: found "M"; write how many output tokens are wanted, such as 10M, 500k or 10_000_000`},
+	{"more tokens than there are", "10M", "1001B",
+		`job.yaml:8:11: datasets[0].tokens: found "1001B"; write how many output tokens are wanted, such as 10M, 500k or 10_000_000`},
+	{"samples of none", "  tokens:", "  samples: 0\n  tokens:",
+		`job.yaml:8:12: datasets[0].samples: found "0"; write a whole number from 1 to 1000`},
+	{"layout unknown", "  tokens:", "  layout: share_gpt\n  tokens:",
+		`job.yaml:8:11: datasets[0].layout: found "share_gpt"; did you mean "sharegpt"? allowed are auto, messages, sharegpt`},
+	{"seed_from not there", "  tokens:", "  seed_from: older-run\n  tokens:",
+		`job.yaml:8:14: datasets[0].seed_from: found "older-run", which does not exist; name a run folder or a .jsonl file of rows that exists`},
+	{"seed_from of another sort", "  tokens:", "  seed_from: notes.txt\n  tokens:",
+		`job.yaml:8:14: datasets[0].seed_from: found "notes.txt", which is a file; name a run folder or a .jsonl file of rows that exists`},
+
+	// engines
+	{"engines missing", "engines:\n- openrouter:\n", "",
+		`job.yaml:1:1: engines: found nothing; list one or more engines, such as "- openrouter:"`},
+	{"no engines", "engines:\n- openrouter:\n", "engines: []\n",
+		`job.yaml:9:10: engines: found an empty list; list one or more engines, such as "- openrouter:"`},
+	{"engines without a list", "- openrouter:", "  openrouter:",
+		`job.yaml:10:3: engines: found a mapping; list one or more engines, such as "- openrouter:"`},
+	{"engine that is not known", "- openrouter:", "- sglang:",
+		`job.yaml:10:3: engines[0].sglang: found an unknown key; known here: openrouter`},
+	{"engine misspelt", "- openrouter:", "- open_router: {}",
+		`job.yaml:10:3: engines[0].open_router: found an unknown key; did you mean "openrouter"? known here: openrouter`},
+	{"engine without colon", "- openrouter:", "- openrouter",
+		`job.yaml:10:3: engines[0]: found "openrouter"; write one key, the kind of engine: openrouter`},
+	{"engine not indented", "- openrouter:\n", "- openrouter:\n  key_file: key\n",
+		`job.yaml:11:3: engines[0].key_file: found an unknown key; it belongs under openrouter, indented below it; known here: openrouter`},
+	{"engine is a word", "- openrouter:", "- openrouter: yes",
+		`job.yaml:10:15: engines[0].openrouter: found "yes"; write a mapping with base_url, key_file, quantization, only, ignore, max_price, data_collection`},
+	{"base_url without tls", "- openrouter:", "- openrouter: {base_url: http://openrouter.ai/api/v1}",
+		`job.yaml:10:26: engines[0].openrouter.base_url: found "http://openrouter.ai/api/v1"; write an https address such as https://openrouter.ai/api/v1; http is for this machine only`},
+	{"base_url that only looks local", "- openrouter:", "- openrouter: {base_url: http://127.0.0.1.example.com/v1}",
+		`job.yaml:10:26: engines[0].openrouter.base_url: found "http://127.0.0.1.example.com/v1"; write an https address such as https://openrouter.ai/api/v1; http is for this machine only`},
+	{"base_url without scheme", "- openrouter:", "- openrouter: {base_url: openrouter.ai}",
+		`job.yaml:10:26: engines[0].openrouter.base_url: found "openrouter.ai"; write an https address such as https://openrouter.ai/api/v1; http is for this machine only`},
+	{"base_url with a password", "- openrouter:", "- openrouter: {base_url: 'https://me:pw@openrouter.ai'}",
+		`job.yaml:10:26: engines[0].openrouter.base_url: found an address with more than host and path; write an https address such as https://openrouter.ai/api/v1; http is for this machine only`},
+	{"base_url that is broken", "- openrouter:", "- openrouter: {base_url: 'https://[::1'}",
+		`job.yaml:10:26: engines[0].openrouter.base_url: found "https://[::1"; write an https address such as https://openrouter.ai/api/v1; http is for this machine only`},
+	{"base_url of nothing", "- openrouter:", "- openrouter: {base_url: []}",
+		`job.yaml:10:26: engines[0].openrouter.base_url: found a list; write an https address such as https://openrouter.ai/api/v1; http is for this machine only`},
+	{"quantization without a list", "- openrouter:", "- openrouter: {quantization: int4}",
+		`job.yaml:10:30: engines[0].openrouter.quantization: found "int4"; write it as a list: [int4]`},
+	{"quantization unknown", "- openrouter:", "- openrouter: {quantization: [int4, int5]}",
+		`job.yaml:10:37: engines[0].openrouter.quantization[1]: found "int5"; did you mean "int4"? allowed are int4, int8, fp4, mxfp4, nvfp4, fp6, fp8, mxfp8, fp16, bf16, fp32, unknown`},
+	{"quantization twice", "- openrouter:", "- openrouter: {quantization: [fp8, fp8]}",
+		`job.yaml:10:36: engines[0].openrouter.quantization[1]: found "fp8" a second time; keep one of the two`},
+	{"quantization rule unknown", "- openrouter:", "- openrouter: {quantization: best}",
+		`job.yaml:10:30: engines[0].openrouter.quantization: found "best"; write native, any, or a list of int4, int8, fp4, mxfp4, nvfp4, fp6, fp8, mxfp8, fp16, bf16, fp32, unknown`},
+	{"only as a word", "- openrouter:", "- openrouter: {only: atlas-cloud}",
+		`job.yaml:10:22: engines[0].openrouter.only: found "atlas-cloud"; list providers or endpoints, such as [atlas-cloud, siliconflow/int4]`},
+	{"only of none", "- openrouter:", "- openrouter: {only: []}",
+		`job.yaml:10:22: engines[0].openrouter.only: found an empty list; list providers or endpoints, such as [atlas-cloud, siliconflow/int4]`},
+	{"only and ignore", "- openrouter:", "- openrouter: {ignore: [Venice], only: [venice]}",
+		`job.yaml:10:25: engines[0].openrouter.ignore[0]: found "Venice", which only allows; keep it in one of the two`},
+	{"max_price of nothing", "- openrouter:", "- openrouter: {max_price: {prompt: 0}}",
+		`job.yaml:10:36: engines[0].openrouter.max_price.prompt: found "0"; write dollars per million tokens above zero, such as 2.60`},
+	{"max_price as a number", "- openrouter:", "- openrouter: {max_price: 2.6}",
+		`job.yaml:10:27: engines[0].openrouter.max_price: found "2.6"; write a mapping with prompt, completion`},
+	{"data_collection misspelt", "- openrouter:", "- openrouter: {data_collection: denny}",
+		`job.yaml:10:33: engines[0].openrouter.data_collection: found "denny"; did you mean "deny"? allowed are deny, allow`},
+}
+
+func TestFaults(t *testing.T) {
+	t.Chdir(workspace(t))
+	for _, tt := range faultTests {
+		t.Run(tt.name, func(t *testing.T) {
+			text := tt.new
+			if tt.old != "" {
+				if !strings.Contains(small, tt.old) {
+					t.Fatalf("the small job does not contain %q", tt.old)
+				}
+				text = strings.Replace(small, tt.old, tt.new, 1)
+			}
+			_, err := config.Parse([]byte(text), "job.yaml", config.Env{})
+			if err == nil {
+				t.Fatalf("no fault, want %s", tt.want)
+			}
+			if err.Error() != tt.want {
+				t.Errorf("got\n%v\nwant\n%s", err, tt.want)
+			}
+			if _, ok := errors.AsType[*config.Error](err); !ok {
+				t.Errorf("the error is a %T", err)
+			}
+		})
+	}
+}
+
+// TestManyFaults reads a file with fifteen faults: all of them have to come,
+// in the order of the file.
+func TestManyFaults(t *testing.T) {
+	src, err := os.ReadFile(filepath.Join("testdata", "faults.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden, err := filepath.Abs(filepath.Join("testdata", "faults.golden"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(workspace(t))
+	write(t, "faults.yaml", string(src), 0o644)
+	_, err = config.Load("faults.yaml", config.Env{})
+	ce, ok := errors.AsType[*config.Error](err)
+	if !ok {
+		t.Fatalf("got %v", err)
+	}
+	got := ce.Error() + "\n"
+	if *update {
+		write(t, golden, got, 0o644)
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if len(ce.Faults) != 15 {
+		t.Errorf("got %d faults, want 15", len(ce.Faults))
+	}
+}
+
+// TestFieldsAreDocumented asks for the names of all fields by giving text where
+// they belong: each has to be in the template and in the package's text.
+func TestFieldsAreDocumented(t *testing.T) {
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := 0
+	for _, text := range []string{"x", "sampling: x", "datasets: [x]", "engines: [openrouter: x]", "engines: [openrouter: {max_price: x}]"} {
+		_, err := config.Parse([]byte(text), "job.yaml", config.Env{})
+		ce, ok := errors.AsType[*config.Error](err)
+		if !ok {
+			t.Fatalf("%s: %v", text, err)
+		}
+		for _, f := range ce.Faults {
+			names, ok := strings.CutPrefix(f.Fix, "write a mapping with ")
+			if !ok {
+				continue
+			}
+			for name := range strings.SplitSeq(names, ", ") {
+				fields++
+				if !strings.Contains(string(config.Template("")), name+":") {
+					t.Errorf("the template does not show %s", name)
+				}
+				if !strings.Contains(string(doc), name+":") {
+					t.Errorf("the package's text does not show %s", name)
+				}
+			}
+		}
+	}
+	if fields != 10+6+6+7+2 {
+		t.Errorf("%d fields", fields)
+	}
+}
+
+func TestUnreadableFiles(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("everything can be read by root")
+	}
+	t.Chdir(workspace(t))
+	write(t, "prompts.jsonl", "", 0o000)
+	if err := os.Mkdir("runs", 0o500); err != nil {
+		t.Fatal(err)
+	}
+	_, err := config.Parse([]byte(small), "job.yaml", config.Env{})
+	const want = `job.yaml:4:9: output: found "./runs/kimi", where runs is closed to writing; name a folder, or where one can be made
+job.yaml:7:9: datasets[0].path: found "prompts.jsonl", which cannot be read: permission denied; name a file of prompts that exists and can be read`
+	if err == nil || err.Error() != want {
+		t.Errorf("got\n%v\nwant\n%s", err, want)
+	}
+}
+
+// TestDeepNesting reads values inside values without end: that must neither
+// bring the parser down nor take it long.
+func TestDeepNesting(t *testing.T) {
+	for _, open := range []string{"- ", "? ", "a: {", "&a ", "- a: ", "!x "} {
+		t.Run(open, func(t *testing.T) {
+			src := strings.Repeat(open, 20_000/len(open))
+			if _, err := config.Parse([]byte(src), "job.yaml", config.Env{}); err == nil {
+				t.Error("this is a job")
+			}
+		})
+	}
+}

@@ -1,0 +1,133 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/eyrie-ai/eyrie"
+)
+
+// Job is a job file whose every field has been checked and filled in. Its
+// paths are resolved against the folder of the job file.
+type Job struct {
+	File        string // as it was given to [Load]
+	Model       string
+	Tokenizer   string // folder
+	Budget      eyrie.Money
+	Output      string // the run folder; it need not exist yet
+	Sampling    eyrie.Sampling
+	Concurrency int
+	Attempts    int
+	Datasets    []Dataset
+	Engines     []Engine
+}
+
+// Dataset is one set of prompts and what is wanted from it.
+type Dataset struct {
+	Name     string // unique in the job without regard to case
+	Path     string
+	Tokens   int64 // output tokens wanted
+	Samples  int   // answers to one prompt
+	Layout   string
+	SeedFrom string // a run folder or a file of rows; empty when not given
+}
+
+// Engine is one entry of the engines. Exactly one of its pointers is set.
+type Engine struct {
+	// Name is unique in the job: the kind, and from its second entry on the
+	// kind and a number, as in "openrouter-2".
+	Name       string
+	OpenRouter *OpenRouter
+}
+
+// OpenRouter says how to reach OpenRouter and which of its endpoints may answer.
+type OpenRouter struct {
+	BaseURL        string // without a slash at its end
+	KeyFile        string // empty when the key comes from the environment
+	Quantization   Quantization
+	Only           []string // slugs, tags or display names; empty allows all
+	Ignore         []string
+	MaxPrice       MaxPrice
+	DataCollection string // "allow", "deny", or empty for the account's setting
+}
+
+// MaxPrice bounds the price of a million tokens. Zero is no bound.
+type MaxPrice struct {
+	Prompt     eyrie.Money
+	Completion eyrie.Money
+}
+
+// Env is what the package knows of the world around it.
+type Env struct {
+	Getenv func(string) string // nil is an empty environment
+	Home   string              // the home folder; empty when there is none
+}
+
+func (e Env) getenv(name string) string {
+	if e.Getenv == nil {
+		return ""
+	}
+	return e.Getenv(name)
+}
+
+// maxFile bounds a job file. Real ones are a few kilobytes.
+const maxFile = 64 << 10
+
+// Load reads the job file at path. What is wrong inside the file comes back
+// as an [*Error] that lists every fault.
+func Load(path string, env Env) (*Job, error) {
+	src, err := readFile(path)
+	if err != nil {
+		hint := ""
+		if errors.Is(err, fs.ErrNotExist) {
+			hint = "write one with eyrie init"
+		}
+		return nil, &eyrie.Error{Op: "config", Subject: path, Kind: eyrie.StopRun, Err: cause(err), Hint: hint}
+	}
+	return Parse(src, path, env)
+}
+
+// readFile reads a job file of sane size.
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	src, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(src) > maxFile {
+		return nil, fmt.Errorf("larger than %d bytes, so it is not a job file", maxFile)
+	}
+	return src, nil
+}
+
+// Parse reads the text of a job file. path is where the text stands: it goes
+// into the faults, and relative paths are resolved against its folder.
+func Parse(src []byte, path string, env Env) (*Job, error) {
+	r := &reader{file: path, env: env}
+	job := r.job(src)
+	if len(r.faults) == 0 {
+		return job, nil
+	}
+	slices.SortStableFunc(r.faults, func(a, b Fault) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return nil, &Error{Faults: r.faults}
+}
+
+// cause strips the path from an error of the file system, for messages that
+// have named it already.
+func cause(err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return pe.Err
+	}
+	return err
+}

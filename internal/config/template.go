@@ -1,0 +1,101 @@
+package config
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// DefaultModel is the model of a [Template] that is asked for none.
+const DefaultModel = "moonshotai/kimi-k2.5"
+
+// Template returns a commented job file to start from, for the given model or
+// [DefaultModel]. It loads once the paths in it exist.
+func Template(model string) []byte {
+	if model == "" {
+		model = DefaultModel
+	}
+	if !slug.MatchString(model) {
+		// Quoted it is still YAML, and Load points at it.
+		model = strconv.Quote(model)
+	}
+	return fmt.Appendf(nil, template, model)
+}
+
+const template = `# A job: which model answers which prompts, for how much money.
+# Lines that start with "#" and a key show a default or an example.
+# Paths are relative to this file; "~/" is the home folder.
+
+# The model as author/slug.
+model: %s
+
+# A folder with the model's tokenizer files: tiktoken.model or tokenizer.json.
+tokenizer: ./model
+
+# The most that this run may cost, in dollars. It is a hard limit.
+budget: 10
+
+# The run folder: journal, manifest, exports. It is made when it is missing.
+output: ./runs/first
+
+# Whether the model reasons before it answers.
+thinking: true
+
+# What is left out here is not sent. Ranges: temperature 0 to 2, top_p and
+# min_p 0 to 1, top_k 0 or more, max_tokens 16 to 1048576.
+sampling:
+  temperature: 1.0
+  top_p: 0.95
+  # top_k: 40
+  # min_p: 0.05
+  # seed: 1
+  max_tokens: 8192
+
+# Requests in flight at most, 1 to 100000.
+# concurrency: 2000
+
+# Paid attempts at one answer at most, 1 to 20.
+# attempts: 4
+
+datasets:
+  # The name becomes a folder in the exports: letters, digits, ".", "_", "-".
+  - name: prompts
+    # JSON Lines, one conversation a line.
+    path: prompts.jsonl
+    # Output tokens wanted from this set: 10_000_000, 10M, 500k, 1.5M.
+    tokens: 1M
+    # Answers to one prompt, 1 to 1000.
+    # samples: 1
+    # auto, messages ("messages": [{"role", "content"}]) or
+    # sharegpt ("conversations": [{"from", "value"}]).
+    # layout: auto
+    # An earlier run folder, or a .jsonl file of rows, whose answers are taken
+    # over instead of bought again.
+    # seed_from: ./runs/earlier
+
+engines:
+  - openrouter:
+      # https, or http on this machine.
+      # base_url: https://openrouter.ai/api/v1
+
+      # A file that holds the key and that only you can read (chmod 600).
+      # Without it the key comes from OPENROUTER_API_KEY.
+      # key_file: ~/.config/eyrie/key
+
+      # Which quantizations may answer: native (nothing below the model's own),
+      # any, or a list of int4, int8, fp4, mxfp4, nvfp4, fp6, fp8, mxfp8, fp16,
+      # bf16, fp32, unknown.
+      # quantization: native
+
+      # Providers or endpoints that may, and that may not, answer: slugs, tags
+      # or display names.
+      # only: [atlas-cloud, siliconflow/int4]
+      # ignore: [venice]
+
+      # The most to pay, in dollars per million tokens.
+      # max_price:
+      #   prompt: 0.55
+      #   completion: 2.60
+
+      # deny keeps providers out that store prompts; allow lets them in.
+      # data_collection: deny
+`
