@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"io"
 	"slices"
 )
 
@@ -109,24 +110,21 @@ func (p *Prompt) Continues(turn int, a *Answer) bool {
 	return len(next) > 0 && !slices.ContainsFunc(next, func(m Message) bool { return m.Role == ToolRole })
 }
 
-// Digest identifies what a prompt says: its messages and tools, not its id,
-// its set or its place. Prompts with equal digests ask for the same thing.
+// Digest identifies what a prompt asks: its messages and tools, not its id, its
+// set or its place. Of assistant messages it counts only that they are there:
+// they are answered afresh. Prompts with equal digests ask for the same thing.
 func (p *Prompt) Digest() Digest {
 	h := newDigester("prompt/1")
 	h.int(len(p.Messages))
 	for i := range p.Messages {
 		m := &p.Messages[i]
 		h.str(string(m.Role))
+		if m.Role == Assistant {
+			continue
+		}
 		h.str(m.Name)
 		h.str(m.Content)
-		h.str(m.Reasoning)
 		h.str(m.ToolCallID)
-		h.int(len(m.ToolCalls))
-		for _, c := range m.ToolCalls {
-			h.str(c.ID)
-			h.str(c.Name)
-			h.str(c.Arguments)
-		}
 	}
 	h.str(string(p.Tools))
 	return h.sum()
@@ -217,26 +215,28 @@ func GenerationKey(prompt Digest, turn, sample int, model string, sampling Diges
 
 // digester hashes a sequence of fields, each with its length before it, so
 // that no two different sequences look alike.
-type digester struct{ h hash.Hash }
+type digester struct {
+	h   hash.Hash
+	num [8]byte
+}
 
-func newDigester(domain string) digester {
-	d := digester{sha256.New()}
+func newDigester(domain string) *digester {
+	d := &digester{h: sha256.New()}
 	d.str(domain)
 	return d
 }
 
-func (d digester) int(n int) {
-	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], uint64(n))
-	d.h.Write(b[:])
+func (d *digester) int(n int) {
+	binary.LittleEndian.PutUint64(d.num[:], uint64(n))
+	d.h.Write(d.num[:])
 }
 
-func (d digester) str(s string) {
+func (d *digester) str(s string) {
 	d.int(len(s))
-	d.h.Write([]byte(s))
+	io.WriteString(d.h, s)
 }
 
-func (d digester) sum() (out Digest) {
+func (d *digester) sum() (out Digest) {
 	copy(out[:], d.h.Sum(nil))
 	return out
 }

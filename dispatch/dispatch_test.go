@@ -310,9 +310,11 @@ func TestRateLimitsAreNotHammered(t *testing.T) {
 		r = newRig(eyrie.Dollar, func(n int, q *eyrie.Request) (*eyrie.Answer, time.Duration, error) {
 			r.engine.mu.Lock()
 			full := r.engine.running > capacity
-			r.engine.mu.Unlock()
 			if full {
 				refused++
+			}
+			r.engine.mu.Unlock()
+			if full {
 				return &eyrie.Answer{}, 0, &eyrie.Error{Kind: eyrie.Again, Charged: eyrie.ChargedNo, Class: "429", LaneWide: true}
 			}
 			return good(q, 50), 5 * time.Second, nil

@@ -38,8 +38,9 @@ const maxFree = 25
 type set struct {
 	Set
 	feed    chan *task
-	fed     bool    // its feeder is through
-	ready   []*task // to be tried again, and next turns
+	fed     bool      // its feeder is through
+	hungry  time.Time // since when it had no task although more will come
+	ready   []*task   // to be tried again, and next turns
 	running int
 	mean    float64 // completion tokens of an answer, learned
 	seen    float64
@@ -111,6 +112,11 @@ func (s *scheduler) run() Result {
 	defer wake.Stop()
 	stopping, failed, cancelled := s.stopping, s.cfg.Journal.Failed(), s.ctx.Done()
 	for {
+		if cancelled != nil && s.ctx.Err() != nil {
+			cancelled = nil // before assign, which would start what must not start
+			s.phase = "cancelling"
+			s.end(Interrupted, nil)
+		}
 		now := time.Now()
 		s.assign(now)
 		s.askBills(now)
@@ -132,9 +138,6 @@ func (s *scheduler) run() Result {
 			failed = nil
 			s.end(Broken, s.cfg.Journal.Err())
 		case <-cancelled:
-			cancelled = nil
-			s.phase = "cancelling"
-			s.end(Interrupted, nil)
 		}
 	}
 	s.shutDown()
@@ -244,12 +247,16 @@ func (s *scheduler) assign(now time.Time) {
 	s.share()
 	s.idle = ""
 	for !s.ending && s.running < s.cfg.Concurrency {
-		i := plan.Next(s.shares, func(i int) bool { return s.sets[i].hasTask() })
+		i := plan.Next(s.shares, func(i int) bool { return s.sets[i].waitFor(now) })
 		if i < 0 {
 			s.idle = s.whyNoTask()
 			return
 		}
 		st := s.sets[i]
+		if !st.hasTask() {
+			s.idle = idleFeed
+			return
+		}
 		t := st.peek()
 		l, hold, reason := s.pick(t, now)
 		if l == nil {
@@ -284,6 +291,23 @@ func (s *scheduler) whyNoTask() string {
 	return idleDone
 }
 
+// feedPatience is how long a set that lags most is waited for while its feeder
+// prepares prompts. Without it the others would take its share whenever many
+// slots open at once; with more of it a slow feeder would hold them up.
+const feedPatience = 200 * time.Millisecond
+
+// waitFor reports whether the set has a task, or will have one in a moment.
+func (st *set) waitFor(now time.Time) bool {
+	if st.hasTask() || st.fed {
+		st.hungry = time.Time{}
+		return st.hasTask()
+	}
+	if st.hungry.IsZero() {
+		st.hungry = now
+	}
+	return now.Sub(st.hungry) < feedPatience
+}
+
 // hasTask reports whether peek would return a task.
 func (st *set) hasTask() bool { return len(st.ready) > 0 || len(st.feed) > 0 }
 
@@ -308,7 +332,9 @@ func (s *scheduler) pick(t *task, now time.Time) (*lane, eyrie.Money, route.Reas
 		})
 		at = append(at, l)
 	}
-	i, reason := route.Pick(cands, s.cfg.Ledger.Free(), func(l *eyrie.Lane) bool { return t.avoid[l.Tag] })
+	free := s.cfg.Ledger.Free()
+	money := route.Money{Free: free, Share: free / eyrie.Money(max(1, s.cfg.Concurrency-s.running))}
+	i, reason := route.Pick(cands, money, func(l *eyrie.Lane) bool { return t.avoid[l.Tag] })
 	if i < 0 {
 		return nil, 0, reason
 	}
@@ -346,7 +372,7 @@ func (s *scheduler) handle(m message) {
 			s.end(Broken, m.err)
 		}
 	case accepted:
-		m.attempt.lane.limiter.Accepted()
+		m.attempt.lane.limiter.Accepted(time.Now())
 	case ended:
 		s.ended(m)
 	case billed:
@@ -381,6 +407,7 @@ func (s *scheduler) settle(a *attempt) {
 		s.cfg.Ledger.Settle(a.number, cost)
 		return
 	}
+	s.meter.done = false
 	s.cfg.Ledger.Seen(a.number, a.answer.ID)
 	s.bills.add(s.cfg.Ledger.Unknown(a.number), time.Now())
 }
@@ -454,7 +481,7 @@ func (s *scheduler) judgeLane(a *attempt) {
 		l.Lane = &longer
 		s.cfg.Log.Warn("the lane does not enforce max_tokens; its own maximum is reserved from now on", "lane", l.Tag)
 	case e.LaneWide:
-		l.limiter.Trouble(now, max(e.RetryAfter, 500*time.Millisecond))
+		l.limiter.Trouble(now, e.RetryAfter)
 	}
 	if strike(e.Class) {
 		if l.strikes++; l.strikes >= maxStrikes {
@@ -508,6 +535,11 @@ func (s *scheduler) nextWake(now time.Time) time.Duration {
 	for _, l := range s.lanes {
 		if l.closed == "" {
 			earlier(l.limiter.Opens())
+		}
+	}
+	for _, st := range s.sets {
+		if !st.hungry.IsZero() {
+			earlier(st.hungry.Add(feedPatience))
 		}
 	}
 	earlier(s.bills.next(now))

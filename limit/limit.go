@@ -2,12 +2,21 @@
 // shrinking with what comes back.
 //
 // A [Limiter] starts modestly, doubles while the lane accepts everything, and
-// is cut once per episode when the lane refuses. After the first refusal it
-// grows by one per limit's worth of accepted requests. It grows only while it
-// is what holds the lane back. A refusal also closes the lane for a while: for
-// as long as the server asked, or for a cool-down of its own that lengthens
-// while refusals go on. Requests never wait inside the lane: a closed lane has
-// no room, and the work goes elsewhere.
+// is cut once per episode when the lane refuses. After a cut it climbs back
+// fast to where it was cut, and then on from there, slowly at first and faster
+// the longer that goes well, so that a lane which can take more is found out in
+// minutes. It grows only while it is what holds the lane back.
+//
+// A refusal now and then is the noise of a pool that others use too, not the
+// lane's capacity: while few of the latest requests were refused nothing is cut.
+//
+// Server errors are no refusals: some freeze the limit where it is, and a lane
+// that mostly fails rests.
+//
+// A cut also closes the lane for a while: for as long as the server asked, or
+// for a cool-down of its own that lengthens while refusals go on. Requests
+// never wait inside the lane: a closed lane has no room, and the work goes
+// elsewhere.
 //
 // The package is pure: time and chance are passed in, nothing sleeps.
 package limit
@@ -18,8 +27,8 @@ import "time"
 type Config struct {
 	Start    int           // the first limit; 64
 	Max      int           // the largest limit; 2000
-	Cut      float64       // what is left of the limit after a refusal; 0.7
-	CoolDown time.Duration // the first wait after a refusal without advice; 1s
+	Cut      float64       // what is left of the limit after a cut; 0.8
+	CoolDown time.Duration // the first wait after a cut without advice; 1s
 	MaxCool  time.Duration // the longest such wait; 30s
 }
 
@@ -32,7 +41,7 @@ func (c Config) withDefaults() Config {
 	}
 	c.Start = min(c.Start, c.Max)
 	if c.Cut <= 0 || c.Cut >= 1 {
-		c.Cut = 0.7
+		c.Cut = 0.8
 	}
 	if c.CoolDown <= 0 {
 		c.CoolDown = time.Second
@@ -43,16 +52,28 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// noise is the share of the latest requests that may be refused without a cut.
+const noise = 0.05
+
+// sick is the share of the latest requests that may fail with server errors
+// before the lane is rested.
+const sick = 0.2
+
+// memory is how many of the latest requests that share is taken over.
+const memory = 64
+
 // Limiter is the limit of one lane. It is not safe for concurrent use.
 type Limiter struct {
 	cfg      Config
 	limit    float64
 	running  int
-	slow     bool      // past the first refusal: no more doubling
-	episode  time.Time // requests that started before this belong to the last cut
+	refused  float64   // share of the latest requests
+	troubled float64   // share of the latest requests
+	ceiling  float64   // where the limit was last cut; 0 before the first cut
+	cut      time.Time // requests that started before this belong to the last cut
 	opens    time.Time // nothing may start before this
 	cool     time.Duration
-	accepted int // since the last refusal
+	accepted int // since the last cut
 }
 
 // New returns a limiter with nothing running.
@@ -85,20 +106,31 @@ func (l *Limiter) Start() { l.running++ }
 func (l *Limiter) Done() { l.running-- }
 
 // Accepted notes that the lane took a request: it answers, or has begun to.
-func (l *Limiter) Accepted() {
+func (l *Limiter) Accepted(now time.Time) {
+	l.refused -= l.refused / memory
+	l.troubled -= l.troubled / memory
 	l.accepted++
 	if float64(l.accepted) >= l.limit {
 		l.cool = l.cfg.CoolDown
 	}
-	if float64(l.running) < 0.9*l.limit-1 {
+	if float64(l.running) < 0.9*l.limit-1 || l.troubled > noise {
 		return
 	}
-	if l.slow {
-		l.limit += 1 / l.limit
-	} else {
-		l.limit++
+	l.limit = min(l.limit+l.step(now), float64(l.cfg.Max))
+}
+
+// step is how much one accepted request raises the limit. A limit's worth of
+// them doubles it before the first cut, and brings it a quarter up while it is
+// below where it was cut. Beyond, each adds a share that begins at one for the
+// whole round and grows with every two seconds that pass without a cut.
+func (l *Limiter) step(now time.Time) float64 {
+	switch {
+	case l.ceiling == 0:
+		return 1
+	case l.limit < 0.9*l.ceiling:
+		return 0.25
 	}
-	l.limit = min(l.limit, float64(l.cfg.Max))
+	return min(0.25, (1+now.Sub(l.cut).Seconds()/2)/l.limit)
 }
 
 // Refused notes a refusal for too many requests. Started is when the refused
@@ -106,17 +138,17 @@ func (l *Limiter) Accepted() {
 // cuts the limit. Wait is what the server asked for, or zero; jitter in [0,1)
 // spreads the lanes' own waits.
 func (l *Limiter) Refused(now, started time.Time, wait time.Duration, jitter float64) {
+	l.refused += (1 - l.refused) / memory
 	if wait > 0 {
 		l.close(now.Add(wait))
 	}
-	if started.Before(l.episode) {
+	if started.Before(l.cut) || l.refused < noise {
 		return
 	}
-	l.slow = true
-	l.accepted = 0
 	// What the lane held while it refused is the best guess at its capacity.
-	l.limit = max(1, l.cfg.Cut*min(l.limit, float64(l.running)))
-	l.episode = now
+	l.ceiling = min(l.limit, max(1, float64(l.running)))
+	l.limit = max(1, l.cfg.Cut*l.ceiling)
+	l.accepted, l.cut = 0, now
 	if wait <= 0 {
 		l.close(now.Add(time.Duration(float64(l.cool) * (0.5 + jitter))))
 		l.cool = min(2*l.cool, l.cfg.MaxCool)
@@ -124,8 +156,19 @@ func (l *Limiter) Refused(now, started time.Time, wait time.Duration, jitter flo
 }
 
 // Trouble notes a failure that says nothing about the number of requests, such
-// as a server error: the lane rests for a moment and its limit stays.
-func (l *Limiter) Trouble(now time.Time, wait time.Duration) { l.close(now.Add(wait)) }
+// as a server error. Now and then it changes nothing; several of them freeze
+// the limit; and a lane that mostly fails rests. Wait is what the server asked
+// for, or zero.
+func (l *Limiter) Trouble(now time.Time, wait time.Duration) {
+	l.troubled += (1 - l.troubled) / memory
+	if wait > 0 {
+		l.close(now.Add(wait))
+	}
+	if l.troubled > sick && !now.Before(l.opens) {
+		l.close(now.Add(l.cool))
+		l.cool = min(2*l.cool, l.cfg.MaxCool)
+	}
+}
 
 func (l *Limiter) close(until time.Time) {
 	if until.After(l.opens) {

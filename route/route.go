@@ -27,36 +27,51 @@ const (
 	NoMoney        // some have room, but the reservation does not fit the budget
 )
 
+// Money is what there is to reserve.
+type Money struct {
+	// Free is what the budget can still hold.
+	Free eyrie.Money
+	// Share is the part of it for one request when all that may run at once
+	// are to have room. A lane that holds more for a request, because it may
+	// answer at any length, would leave others without, and waits until no
+	// lane that holds less has room.
+	Share eyrie.Money
+}
+
 // Pick returns the index of the first candidate, in their order, that has room
-// and whose reservation fits into what is free. Candidates that avoid returns
-// true for are taken only when no other will do. When it picks nothing, the
-// index is -1 and the reason says why; holds that do not fit are NoMoney even
-// where a lane without room might fit one day.
-func Pick(cands []Candidate, free eyrie.Money, avoid func(*eyrie.Lane) bool) (int, Reason) {
+// and whose reservation fits. Of those that hold more than their share, the one
+// that holds least comes next; and candidates that avoid returns true for are
+// taken only when no other will do. When it picks nothing, the index is -1 and
+// the reason says why.
+func Pick(cands []Candidate, m Money, avoid func(*eyrie.Lane) bool) (int, Reason) {
 	if len(cands) == 0 {
 		return -1, NoLanes
 	}
-	reason, second := Full, -1
+	reason, best, rank := Full, -1, 0
 	for i, c := range cands {
 		if c.Room <= 0 {
 			continue
 		}
-		if c.Hold > free {
+		if c.Hold > m.Free {
 			reason = NoMoney
 			continue
 		}
-		if avoid != nil && avoid(c.Lane) {
-			if second < 0 {
-				second = i
-			}
-			continue
+		// Lower is better; the order of the candidates decides between equals.
+		r := 0
+		if c.Hold > m.Share {
+			r = 1
 		}
-		return i, Picked
+		if avoid != nil && avoid(c.Lane) {
+			r += 2
+		}
+		if best < 0 || r < rank || r == rank && r&1 == 1 && c.Hold < cands[best].Hold {
+			best, rank = i, r
+		}
 	}
-	if second >= 0 {
-		return second, Picked
+	if best < 0 {
+		return -1, reason
 	}
-	return -1, reason
+	return best, Picked
 }
 
 // ByPrice sorts lanes by what a typical generation costs on them: a prompt of
