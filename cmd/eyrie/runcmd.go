@@ -86,6 +86,7 @@ func (a *app) run(ctx context.Context, jobPath string, f runFlags) error {
 	if torn != nil {
 		scr.printf("%v\n", torn)
 	}
+	led.Abandon() // what was in flight when the process before died has no end
 	if st.Begun() {
 		scr.printf("going on with %s: %s spent, %s held for unread bills, reopened in %s\n",
 			s.job.Output, led.Spent().Cents(), led.Unbilled().Cents(), time.Since(opened).Round(time.Millisecond))
@@ -94,7 +95,6 @@ func (a *app) run(ctx context.Context, jobPath string, f runFlags) error {
 		return err
 	}
 	led.SetBudget(s.job.Budget)
-	led.Abandon()
 	if err := s.check(ctx, st, led, f.partial, scr); err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (a *app) run(ctx context.Context, jobPath string, f runFlags) error {
 
 // check makes the forecast and refuses what cannot be afforded.
 func (s *session) check(ctx context.Context, st *progress.State, led *ledger.Ledger, partial bool, scr *screen) error {
-	f, err := s.survey(ctx, st, led.Free(), 1000, func(what string) { scr.printf("%s\n", what) })
+	f, err := s.survey(ctx, st, expectedLeft(st, led), 1000, func(what string) { scr.printf("%s\n", what) })
 	if err != nil {
 		return err
 	}
@@ -132,6 +132,27 @@ func (s *session) check(ctx context.Context, st *progress.State, led *ledger.Led
 		scr.printf("the budget left allows %d requests in flight at first (each holds its worst case), of %d wanted\n", f.InFlight, s.job.Concurrency)
 	}
 	return nil
+}
+
+// expectedLeft is what the budget will have left once the bills that can be
+// read are read. What is held for them is their worst case and comes back for
+// the most part; the limit itself counts it in full until then.
+func expectedLeft(st *progress.State, led *ledger.Ledger) eyrie.Money {
+	rows := 0
+	for _, set := range st.Sets() {
+		rows += set.Rows
+	}
+	left := led.Free()
+	for _, b := range led.Bills() {
+		if b.ID == "" {
+			continue
+		}
+		left += b.Held
+		if rows > 0 {
+			left -= min(b.Held, led.Spent()/eyrie.Money(rows))
+		}
+	}
+	return max(0, left)
 }
 
 // begin makes the run folder say what this session is, before any money moves.

@@ -106,7 +106,10 @@ func makeRunDir(job *config.Job, now *runManifest) (*os.Root, error) {
 		err = old.Frozen.same(&now.Frozen, job)
 	}
 	if err == nil && old == nil {
-		err = emptyDir(root)
+		// From here on the folder is a run's, whatever happens next.
+		if err = emptyDir(root); err == nil {
+			err = now.save(root, nil)
+		}
 	}
 	if err != nil {
 		root.Close()
@@ -164,15 +167,17 @@ func describe(s eyrie.Sampling) string {
 	return string(b)
 }
 
-// save writes the manifest and the job file as they now are. An unchanged file
-// is not written again.
+// save writes the manifest, and the job file where it is given, as they now
+// are. An unchanged file is not written again.
 func (m *runManifest) save(root *os.Root, job []byte) error {
 	b, err := json.Marshal(m, jsontext.WithIndent("  "))
 	if err != nil {
 		return err
 	}
-	if err := writeChanged(root, jobFile, job); err != nil {
-		return err
+	if job != nil {
+		if err := writeChanged(root, jobFile, job); err != nil {
+			return err
+		}
 	}
 	return writeChanged(root, manifestFile, append(b, '\n'))
 }
