@@ -1,0 +1,255 @@
+package bpe
+
+import (
+	"fmt"
+	"sync"
+)
+
+// New builds a model. An error names the token that stands in the way.
+func New(v Vocabulary) (*Model, error) {
+	b := &builder{
+		model: &Model{
+			tokens: make([]token, 0, max(len(v.Tokens), numBytes)),
+			ids:    make([]int32, 0, max(len(v.Tokens), numBytes)),
+		},
+		vocab:  v.Tokens,
+		rankOf: make([]rank, len(v.Tokens)),
+	}
+	var err error
+	if v.Merges == nil {
+		err = b.mergeByID()
+	} else {
+		err = b.mergeByRule(v.Merges)
+	}
+	if err != nil {
+		return nil, err
+	}
+	b.model.whole = b.byText
+	if !v.WholeFirst {
+		b.model.whole = b.madeTable()
+	}
+	return b.model, nil
+}
+
+// builder turns a vocabulary into a model, merge by merge in the order of
+// their ranks.
+type builder struct {
+	model  *Model
+	vocab  []string
+	rankOf []rank // by id; none for tokens without a rank
+	byText table  // all tokens
+}
+
+// index fills byText.
+func (b *builder) index() error {
+	b.byText = newTable(b.vocab)
+	for id, text := range b.vocab {
+		if text == "" {
+			continue
+		}
+		if first, ok := b.byText.add(text, int32(id)); !ok {
+			return fmt.Errorf("ids %d and %d are both token %.40q", first, id, text)
+		}
+	}
+	for c := range numBytes {
+		text := string([]byte{byte(c)})
+		if _, ok := b.byText.find(text, 0, 1); !ok {
+			return fmt.Errorf("no token for the single byte 0x%02x: not a byte-level vocabulary", c)
+		}
+	}
+	return nil
+}
+
+// add gives a token the next rank.
+func (b *builder) add(id int32, left, right rank) {
+	b.rankOf[id] = rank(len(b.model.tokens))
+	b.model.tokens = append(b.model.tokens, token{
+		left: left, right: right, prefix: none, len: int32(len(b.vocab[id])),
+	})
+	b.model.ids = append(b.model.ids, id)
+}
+
+// addBytes gives the single bytes their ranks.
+func (b *builder) addBytes() {
+	for c := range rank(numBytes) {
+		text := string([]byte{byte(c)})
+		id, _ := b.byText.find(text, 0, 1)
+		b.add(id, c, c)
+	}
+}
+
+// link returns the tokens that have a rank and, with onlyMade, are made by a
+// merge, sorted by text. It notes the prefix of each.
+func (b *builder) link(onlyMade bool) []entry {
+	tokens := b.model.tokens
+	entries := make([]entry, 0, len(tokens))
+	for r, tok := range tokens {
+		if tok.len > 0 && (!onlyMade || tok.left != none) {
+			entries = append(entries, newEntry(b.vocab[b.model.ids[r]], rank(r)))
+		}
+	}
+	sortEntries(entries)
+	eachPrefix(entries, func(r, prefix rank) { tokens[r].prefix = prefix })
+	return entries
+}
+
+// mergeByID makes the tokens in the order of their ids. A token can be cut in
+// two in many ways; merging arrives at one of them at most. Looking for it takes
+// as long as the other two things there are to do, the table and the trie,
+// which are done meanwhile.
+func (b *builder) mergeByID() error {
+	var indexed, laid sync.WaitGroup
+	defer laid.Wait()
+	var err error
+	indexed.Go(func() { err = b.index() })
+	b.rankByID()
+	entries := b.link(false)
+	laid.Go(func() { b.model.trie = buildTrie(entries) })
+	if indexed.Wait(); err != nil {
+		return err
+	}
+	tokens := b.model.tokens
+	b.model.pairs = newPairs(len(tokens))
+	var unmade []rank
+	for r := rank(numBytes); r < rank(len(tokens)); r++ {
+		left, right, ok := b.halves(r, r)
+		if !ok {
+			unmade = append(unmade, r)
+			continue
+		}
+		tokens[r].left, tokens[r].right = left, right
+		b.model.pairs.add(left, right, r)
+	}
+	// What is left is never made, unless from tokens of higher ranks.
+	var late []entry
+	for _, r := range unmade {
+		if _, _, ok := b.halves(r, none); ok {
+			late = append(late, newEntry(b.vocab[b.model.ids[r]], r))
+		}
+	}
+	if len(late) > 0 {
+		b.model.setLate(late, &literal{byText: b.byText})
+	}
+	if len(unmade) > 0 {
+		laid.Wait()
+		b.model.trie = buildTrie(b.link(true))
+	}
+	return nil
+}
+
+// rankByID gives every token a rank.
+func (b *builder) rankByID() {
+	b.model.tokens = b.model.tokens[:numBytes]
+	b.model.ids = b.model.ids[:numBytes]
+	for id, text := range b.vocab {
+		b.rankOf[id] = none
+		switch len(text) {
+		case 0:
+		case 1:
+			c := rank(text[0])
+			b.rankOf[id] = c
+			b.model.tokens[c] = token{left: c, right: c, prefix: none, len: 1}
+			b.model.ids[c] = int32(id)
+		default:
+			b.add(int32(id), none, none)
+		}
+	}
+}
+
+// halves returns the two tokens that merging leaves of a token's bytes, if it
+// leaves two made ones of lower rank than limit.
+func (b *builder) halves(r, limit rank) (left, right rank, ok bool) {
+	tokens := b.model.tokens
+	text := b.vocab[b.model.ids[r]]
+	for l := tokens[r].prefix; l != none; l = tokens[l].prefix {
+		if l >= limit || tokens[l].left == none {
+			continue
+		}
+		id, ok := b.byText.find(text, int(tokens[l].len), len(text))
+		if !ok || b.rankOf[id] >= limit || tokens[b.rankOf[id]].left == none {
+			continue
+		}
+		if b.model.keeps(l, b.rankOf[id]) {
+			return l, b.rankOf[id], true
+		}
+	}
+	return 0, 0, false
+}
+
+// mergeByRule makes the tokens in the order of the rules. Of several rules for
+// one token at most one ever applies; the others are passed over.
+func (b *builder) mergeByRule(rules []Merge) error {
+	if err := b.index(); err != nil {
+		return err
+	}
+	for id := range b.rankOf {
+		b.rankOf[id] = none
+	}
+	b.addBytes()
+	b.model.pairs = newPairs(len(b.vocab))
+	var early []int // rules whose parts later rules make, if any
+	for i, m := range rules {
+		switch left, right := b.rankOf[m.Left], b.rankOf[m.Right]; {
+		case b.rankOf[m.Token] != none:
+		case left == none || right == none:
+			early = append(early, i)
+		case b.model.keeps(left, right):
+			b.model.pairs.add(left, right, rank(len(b.model.tokens)))
+			b.add(m.Token, left, right)
+		}
+	}
+	late := make(map[int32]bool)
+	for _, i := range early {
+		m := rules[i]
+		left, right := b.rankOf[m.Left], b.rankOf[m.Right]
+		if b.rankOf[m.Token] == none && left != none && right != none && b.model.keeps(left, right) {
+			late[m.Token] = true
+		}
+	}
+	if len(late) > 0 {
+		b.keepRules(rules, late)
+	}
+	b.model.trie = buildTrie(b.link(false))
+	return nil
+}
+
+// keepRules prepares the model for late tokens.
+func (b *builder) keepRules(rules []Merge, late map[int32]bool) {
+	l := &literal{merges: rules, rules: newPairs(len(rules)), byText: b.byText}
+	for i, m := range rules {
+		if _, dup := l.rules.find(rank(m.Left), rank(m.Right)); !dup {
+			l.rules.add(rank(m.Left), rank(m.Right), rank(i))
+		}
+	}
+	var entries []entry
+	for id := range late {
+		entries = append(entries, newEntry(b.vocab[id], rank(id)))
+	}
+	b.model.setLate(entries, l)
+}
+
+// setLate makes the model use l for pieces that contain one of the tokens.
+func (m *Model) setLate(tokens []entry, l *literal) {
+	sortEntries(tokens)
+	m.late, m.literal = buildTrie(tokens), l
+}
+
+// madeTable returns the table of the tokens that merging makes of their bytes,
+// save those in which late tokens occur.
+func (b *builder) madeTable() table {
+	made := make([]string, len(b.vocab))
+	for r, tok := range b.model.tokens {
+		id := b.model.ids[r]
+		text := b.vocab[id]
+		if tok.left != none && (b.model.literal == nil || !b.model.hasLate(text)) {
+			made[id] = text
+		}
+	}
+	t := newTable(made)
+	for id, text := range made {
+		if text != "" {
+			t.add(text, int32(id))
+		}
+	}
+	return t
+}
