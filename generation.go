@@ -39,21 +39,53 @@ type Lane struct {
 	PromptPrice  Price
 	OutputPrice  Price
 	CachedPrice  Price // of a cached prompt token; unknown means PromptPrice
-	Context      int   // most tokens of prompt and completion together; 0 unstated
-	MaxOutput    int   // most tokens of a completion; 0 unstated
+	// Tiers are the prices of long prompts, where they differ.
+	Tiers     []Tier
+	Context   int // most tokens of prompt and completion together; 0 unstated
+	MaxOutput int // most tokens of a completion; 0 unstated
 	// Overruns is set where the endpoint is known not to enforce max_tokens.
 	Overruns bool
 	// Parameters lists the request parameters the endpoint takes; nil means
 	// unstated.
 	Parameters []string
+	// Closed says why the lane cannot be used whatever the job asks for, such
+	// as a price list that cannot be computed; empty when it can. The prices of
+	// a closed lane are unknown.
+	Closed string
+}
+
+// Tier is a change of a lane's prices for prompts of at least MinPrompt tokens.
+// A price that is unknown does not change. Where several tiers apply, later
+// ones win.
+type Tier struct {
+	MinPrompt   int
+	PromptPrice Price
+	OutputPrice Price
+	CachedPrice Price
 }
 
 // Name is how people and records refer to the lane.
 func (l *Lane) Name() string { return l.Tag }
 
+// rates are the prices that hold for a prompt of so many tokens.
+func (l *Lane) rates(promptTokens int) Tier {
+	r := Tier{promptTokens, l.PromptPrice, l.OutputPrice, l.CachedPrice}
+	for _, t := range l.Tiers {
+		if promptTokens < t.MinPrompt {
+			continue
+		}
+		r.PromptPrice = t.PromptPrice.or(r.PromptPrice)
+		r.OutputPrice = t.OutputPrice.or(r.OutputPrice)
+		r.CachedPrice = t.CachedPrice.or(r.CachedPrice)
+	}
+	r.CachedPrice = r.CachedPrice.or(r.PromptPrice)
+	return r
+}
+
 // WorstCase is the most that one request can be billed on the lane: the prompt
-// at its full price, and the longest completion the endpoint may produce, which
-// is maxTokens where it enforces it and its own maximum where it does not.
+// at the highest price that a prompt of up to so many tokens can have, and the
+// longest completion the endpoint may produce, which is maxTokens where it
+// enforces it and its own maximum where it does not.
 func (l *Lane) WorstCase(promptTokens, maxTokens int) Money {
 	out := maxTokens
 	if l.Overruns {
@@ -64,18 +96,28 @@ func (l *Lane) WorstCase(promptTokens, maxTokens int) Money {
 			out = max(out, l.Context)
 		}
 	}
-	return l.PromptPrice.Times(promptTokens).Add(l.OutputPrice.Times(out))
+	worst := l.worstAt(promptTokens, promptTokens, out)
+	for _, t := range l.Tiers {
+		if t.MinPrompt <= promptTokens { // the prompt may be shorter than it was taken to be
+			worst = max(worst, l.worstAt(t.MinPrompt-1, promptTokens, out))
+		}
+	}
+	return worst
+}
+
+// worstAt prices a prompt and a completion at the rates of another length of
+// prompt, with nothing or everything cached, whichever is dearer.
+func (l *Lane) worstAt(rated, promptTokens, out int) Money {
+	r := l.rates(rated)
+	return max(r.PromptPrice.Times(promptTokens), r.CachedPrice.Times(promptTokens)).Add(r.OutputPrice.Times(out))
 }
 
 // Cost is what the lane's price list makes of the given usage.
 func (l *Lane) Cost(u Usage) Money {
-	cached := l.CachedPrice
-	if !cached.Known() {
-		cached = l.PromptPrice
-	}
-	return l.PromptPrice.Times(u.PromptTokens - u.CachedTokens).
-		Add(cached.Times(u.CachedTokens)).
-		Add(l.OutputPrice.Times(u.CompletionTokens))
+	r := l.rates(u.PromptTokens)
+	return r.PromptPrice.Times(u.PromptTokens - u.CachedTokens).
+		Add(r.CachedPrice.Times(u.CachedTokens)).
+		Add(r.OutputPrice.Times(u.CompletionTokens))
 }
 
 // Usage is what the server says it counted. A count it did not give is -1 in

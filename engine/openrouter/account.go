@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
+	"strconv"
+	"sync"
+	"time"
 
 	"github.com/eyrie-ai/eyrie"
 )
 
 // Account is what the vendor says of the key. A nil amount was not given: for
-// limits that means there is none.
+// limits that means there is none. What remains can be below zero.
 type Account struct {
 	Usage     *eyrie.Money
 	Limit     *eyrie.Money
@@ -28,28 +28,12 @@ func (c *Client) Account(ctx context.Context) (Account, error) {
 	if err != nil {
 		return Account{}, err
 	}
-	var d struct {
-		Data struct {
-			Usage     jsontext.Value `json:"usage"`
-			Limit     jsontext.Value `json:"limit"`
-			Remaining jsontext.Value `json:"limit_remaining"`
-		} `json:"data"`
+	acc, err := parseAccount(body)
+	if err != nil {
+		return Account{}, fmt.Errorf("openrouter: key: %w", c.tidy(err))
 	}
-	if err := json.Unmarshal(body, &d, lenient); err != nil {
-		return Account{}, fmt.Errorf("openrouter: key: %w", err)
-	}
-	return Account{optional(d.Data.Usage), optional(d.Data.Limit), optional(d.Data.Remaining)}, nil
-}
-
-func optional(v jsontext.Value) *eyrie.Money {
-	if v == nil {
-		return nil
-	}
-	m, ok := readMoney(v)
-	if !ok {
-		return nil
-	}
-	return &m
+	c.key.works()
+	return acc, nil
 }
 
 // ErrNoBill is returned while a bill is not written yet.
@@ -60,27 +44,49 @@ var ErrNoBill = errors.New("the bill is not written yet")
 func (c *Client) Bill(ctx context.Context, id string) (eyrie.Money, error) {
 	body, err := c.get(ctx, "/generation?id="+url.QueryEscape(id))
 	if err != nil {
-		if e, ok := eyrie.AsError(err); ok && e.Class == fmt.Sprint(http.StatusNotFound) {
+		if e, ok := eyrie.AsError(err); ok && e.Class == strconv.Itoa(http.StatusNotFound) {
 			return 0, ErrNoBill
 		}
 		return 0, err
 	}
-	var d struct {
-		Data struct {
-			TotalCost jsontext.Value `json:"total_cost"`
-			Usage     jsontext.Value `json:"usage"`
-		} `json:"data"`
+	m, err := parseBill(body, id)
+	if err != nil {
+		return 0, fmt.Errorf("openrouter: bill of %s: %w", id, c.tidy(err))
 	}
-	if err := json.Unmarshal(body, &d, lenient); err != nil {
-		return 0, fmt.Errorf("openrouter: bill of %s: %w", id, err)
+	return m, nil
+}
+
+// A key that has worked is sometimes unknown to the vendor for minutes, while
+// one of its databases is. It is asked again every keyPause for keyPatience
+// before the key is held to be revoked.
+const (
+	keyPause    = 30 * time.Second
+	keyPatience = 10 * time.Minute
+)
+
+// keyHealth remembers how the vendor has taken the key.
+type keyHealth struct {
+	mu     sync.Mutex
+	worked bool
+	since  time.Time // of the first refusal after it last worked
+}
+
+// works notes that the key was accepted.
+func (k *keyHealth) works() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.worked, k.since = true, time.Time{}
+}
+
+// mayHeal notes that the key was refused and reports whether that may pass.
+func (k *keyHealth) mayHeal(now time.Time) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.worked {
+		return false
 	}
-	for _, v := range []jsontext.Value{d.Data.TotalCost, d.Data.Usage} {
-		if v == nil {
-			continue
-		}
-		if m, ok := readMoney(v); ok {
-			return m, nil
-		}
+	if k.since.IsZero() {
+		k.since = now
 	}
-	return 0, fmt.Errorf("openrouter: bill of %s: no total_cost in it", id)
+	return now.Sub(k.since) < keyPatience
 }

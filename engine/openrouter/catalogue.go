@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/eyrie-ai/eyrie"
 )
@@ -18,7 +16,10 @@ import (
 type Catalogue struct {
 	Model     string // the id that was asked for
 	Canonical string // the dated slug that answers may carry instead
-	Lanes     []*eyrie.Lane
+	// Lanes are the endpoints, in the vendor's order. Those that cannot be used,
+	// because their price cannot be computed or their tag means several of them,
+	// say why in Closed.
+	Lanes []*eyrie.Lane
 	// Raw is the vendor's document, to be kept.
 	Raw []byte
 }
@@ -26,7 +27,8 @@ type Catalogue struct {
 // overrunners lists providers that are known not to enforce max_tokens.
 var overrunners = []string{"siliconflow"}
 
-// Endpoints reads the endpoints of a model.
+// Endpoints reads the endpoints of a model, and remembers under which names
+// the model may answer.
 func (c *Client) Endpoints(ctx context.Context, model string) (*Catalogue, error) {
 	author, slug, ok := strings.Cut(model, "/")
 	if !ok {
@@ -44,91 +46,90 @@ func (c *Client) Endpoints(ctx context.Context, model string) (*Catalogue, error
 	return cat, nil
 }
 
-type endpointsDoc struct {
-	Data struct {
-		ID        string        `json:"id"`
-		Endpoints []endpointDoc `json:"endpoints"`
-	} `json:"data"`
-}
-
-type endpointDoc struct {
-	Name                string                    `json:"name"`
-	ProviderName        string                    `json:"provider_name"`
-	Tag                 string                    `json:"tag"`
-	Quantization        string                    `json:"quantization"`
-	ContextLength       int                       `json:"context_length"`
-	MaxCompletionTokens int                       `json:"max_completion_tokens"`
-	Pricing             map[string]jsontext.Value `json:"pricing"`
-	SupportedParameters []string                  `json:"supported_parameters"`
-	Status              int                       `json:"status"`
-}
-
-// ParseEndpoints reads the document of a model's endpoints, live or saved.
+// ParseEndpoints reads the document of a model's endpoints, live or saved. It
+// fails only when the document as a whole is not one; an endpoint that cannot
+// be used becomes a closed lane.
 func ParseEndpoints(doc []byte) (*Catalogue, error) {
-	var d endpointsDoc
-	if err := json.Unmarshal(doc, &d, lenient); err != nil {
+	id, endpoints, err := parseEndpointsDocument(doc)
+	if err != nil {
 		return nil, fmt.Errorf("openrouter: list of endpoints: %w", err)
 	}
-	if d.Data.ID == "" {
-		return nil, fmt.Errorf("openrouter: list of endpoints: no data.id in it")
-	}
-	cat := &Catalogue{Model: d.Data.ID, Raw: slices.Clone(doc)}
-	for _, e := range d.Data.Endpoints {
+	cat := &Catalogue{Model: id, Raw: slices.Clone(doc)}
+	for i := range endpoints {
+		e := &endpoints[i]
 		cat.Lanes = append(cat.Lanes, e.lane())
-		if _, canonical, ok := strings.Cut(e.Name, " | "); ok && cat.Canonical == "" {
+		if _, canonical, ok := strings.Cut(e.name, " | "); ok && cat.Canonical == "" {
 			cat.Canonical = canonical
 		}
 	}
+	cat.closeAmbiguous()
 	return cat, nil
 }
 
-// lane reads one endpoint. A price that cannot be read, or that has parts this
-// package cannot compute, stays unknown and so closes the lane.
-func (e *endpointDoc) lane() *eyrie.Lane {
+// lane makes an endpoint's lane. One whose price cannot be computed is closed,
+// never free.
+func (e *endpoint) lane() *eyrie.Lane {
 	l := &eyrie.Lane{
-		Engine: "openrouter", Tag: e.Tag, Provider: e.ProviderName, Quantization: e.Quantization,
-		Context: e.ContextLength, MaxOutput: e.MaxCompletionTokens, Parameters: e.SupportedParameters,
+		Engine: "openrouter", Tag: e.tag, Provider: e.provider, Quantization: e.quantization,
+		Context: e.context, MaxOutput: e.maxOutput, Parameters: e.parameters,
 	}
 	if l.Quantization == "" {
 		l.Quantization = "unknown"
 	}
-	slug, _, _ := strings.Cut(e.Tag, "/")
+	slug, _, _ := strings.Cut(e.tag, "/")
 	l.Overruns = slices.Contains(overrunners, slug)
-	if e.computable() {
-		l.PromptPrice = price(e.Pricing["prompt"])
-		l.OutputPrice = price(e.Pricing["completion"])
-		l.CachedPrice = price(e.Pricing["input_cache_read"])
+	if e.tag == "" {
+		closeLane(l, "it has no tag to pin a request to")
+		return l
+	}
+	if err := e.pricing.setPrices(l); err != nil {
+		closeLane(l, err.Error())
 	}
 	return l
 }
 
-// computable reports whether the price list has only parts that a text request
-// can be priced by.
-func (e *endpointDoc) computable() bool {
-	for name, v := range e.Pricing {
-		switch name {
-		case "request", "internal_reasoning", "input_cache_write", "input_cache_write_1h":
-			if p := price(v); !p.Known() || !p.IsZero() {
-				return false
-			}
-		case "overrides":
-			if string(v) != "[]" && string(v) != "null" {
-				return false
-			}
-		}
-	}
-	return true
+func closeLane(l *eyrie.Lane, why string) {
+	l.Closed = why
+	l.PromptPrice, l.OutputPrice, l.CachedPrice, l.Tiers = eyrie.Price{}, eyrie.Price{}, eyrie.Price{}, nil
 }
 
-func price(v jsontext.Value) eyrie.Price {
-	if v == nil {
-		return eyrie.Price{}
+// closeAmbiguous closes the lanes that a request cannot be pinned to.
+func (cat *Catalogue) closeAmbiguous() {
+	also := make([]string, len(cat.Lanes))
+	for i, l := range cat.Lanes {
+		if k := slices.IndexFunc(cat.Lanes, func(o *eyrie.Lane) bool { return o != l && admits(l, o) }); k >= 0 {
+			also[i] = cat.Lanes[k].Tag
+		}
 	}
-	p, err := eyrie.ParsePrice(text(v))
-	if err != nil {
-		return eyrie.Price{}
+	for i, l := range cat.Lanes {
+		if also[i] != "" && l.Closed == "" {
+			closeLane(l, "its tag also admits "+also[i]+", so a request cannot be pinned to it")
+		}
 	}
-	return p
+}
+
+// serviceTiers are the last elements of tags that name a tier of service.
+var serviceTiers = []string{"flex", "priority", "scale"}
+
+// admits reports whether a request pinned to l could be served by another
+// endpoint that is not the same to us. That has the same quantization, which
+// requests ask for, and the same tag, or one that l's tag, a provider's slug,
+// stands for: then it must also be no dearer, or the request's ceiling on
+// prices would keep it out, and not cost the same, or it would not matter. A
+// service tier is served only to those who name it in full.
+func admits(l, o *eyrie.Lane) bool {
+	if o.Quantization != l.Quantization {
+		return false
+	}
+	if o.Tag == l.Tag {
+		return true
+	}
+	suffix, ok := strings.CutPrefix(o.Tag, l.Tag+"/")
+	if !ok || slices.Contains(serviceTiers, path.Base(suffix)) {
+		return false
+	}
+	prompt, output := o.PromptPrice.Cmp(l.PromptPrice), o.OutputPrice.Cmp(l.OutputPrice)
+	return prompt <= 0 && output <= 0 && (prompt < 0 || output < 0)
 }
 
 // modelNames remembers under which names a model may answer.

@@ -1,20 +1,9 @@
-// Package openrouter speaks to OpenRouter: one attempt at one chat completion
-// as a stream of events, the list of endpoints, the key's account, and late
-// bills.
-//
-// Decoding is lenient and success is strict. Fields that are not known are
-// passed over, numbers may be strings, errors may stand where answers should;
-// but an attempt succeeds only with a real finish reason, no error anywhere,
-// an answer in it, the pinned provider and the asked model on it, and a cost
-// that the price list explains. Everything else is an [eyrie.Error] that says
-// what to do and whether money may have been spent. The answer of a failed
-// attempt is kept as far as it came.
-//
-// One call is one attempt. The package never retries.
 package openrouter
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -32,7 +21,7 @@ const DefaultBaseURL = "https://openrouter.ai/api/v1"
 
 // Limits are the four time limits of an attempt. Comments reset none of them.
 type Limits struct {
-	Connect      time.Duration // dialling and the TLS handshake; 15s
+	Connect      time.Duration // dialling, and again the TLS handshake; 15s
 	FirstContent time.Duration // from the request to the first text; 5m
 	Silence      time.Duration // between two pieces of text; 2m
 	Whole        time.Duration // from the request to the end; 1h
@@ -64,10 +53,12 @@ type Config struct {
 	MaxStreams int
 	// DataCollection is "allow" or "deny"; empty is not sent.
 	DataCollection string
-	// Dial replaces the network in tests.
-	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// UserAgent names the program.
 	UserAgent string
+	// Dial replaces the network, in tests for instance. It must heed ctx.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// TLS replaces the defaults of https, for a root certificate of one's own.
+	TLS *tls.Config
 }
 
 // Client is a client of one API with one key. It is safe for concurrent use.
@@ -76,6 +67,7 @@ type Client struct {
 	base   string
 	http   *http.Client
 	models modelNames
+	key    keyHealth
 }
 
 // New returns a client. It makes no request.
@@ -90,50 +82,15 @@ func New(cfg Config) (*Client, error) {
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		return nil, fmt.Errorf("openrouter: base_url %q: want http(s)://host/path", cfg.BaseURL)
 	}
+	if strings.ContainsFunc(cfg.Key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, errors.New("openrouter: the API key holds white space or characters that no key has; copy it again")
+	}
 	cfg.Limits = cfg.Limits.withDefaults()
 	return &Client{cfg: cfg, base: strings.TrimRight(cfg.BaseURL, "/"), http: newHTTP(&cfg, u.Scheme)}, nil
 }
 
-// streamsPerConnection is how many streams share one HTTP/2 connection.
-const streamsPerConnection = 90
-
-func newHTTP(cfg *Config, scheme string) *http.Client {
-	streams := max(cfg.MaxStreams, 16)
-	t := &http.Transport{
-		DialContext:           (&net.Dialer{Timeout: cfg.Limits.Connect, KeepAlive: 30 * time.Second}).DialContext,
-		TLSHandshakeTimeout:   cfg.Limits.Connect,
-		ResponseHeaderTimeout: cfg.Limits.FirstContent,
-		MaxIdleConns:          streams,
-		MaxIdleConnsPerHost:   streams,
-		IdleConnTimeout:       90 * time.Second,
-		ForceAttemptHTTP2:     true,
-		// A compressed stream would hold text back until a block is full.
-		DisableCompression: true,
-		Proxy:              http.ProxyFromEnvironment,
-		ReadBufferSize:     4 << 10,
-		WriteBufferSize:    4 << 10,
-	}
-	if scheme == "https" {
-		// Without a bound, every request that finds no free stream dials a
-		// connection of its own: thousands of them, for HTTP/2.
-		t.MaxConnsPerHost = 4 + streams/streamsPerConnection
-	}
-	if cfg.Dial != nil {
-		t.DialContext = cfg.Dial
-		t.Proxy = nil
-	}
-	return &http.Client{
-		Transport: t,
-		// The key must not follow a redirect to another host.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-}
-
 // Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
-
-// maxBody bounds the JSON bodies that are read whole.
-const maxBody = 64 << 20
 
 func (c *Client) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
@@ -149,7 +106,10 @@ func (c *Client) request(ctx context.Context, method, path string, body io.Reade
 	return req, nil
 }
 
-// get reads a JSON document.
+// maxBody bounds the JSON bodies that are read whole.
+const maxBody = 64 << 20
+
+// get reads a JSON document. Nothing that it asks for costs money.
 func (c *Client) get(ctx context.Context, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -158,14 +118,21 @@ func (c *Client) get(ctx context.Context, path string) ([]byte, error) {
 		return nil, err
 	}
 	op := "openrouter: GET " + path
+	failed := func(err error) error {
+		return &eyrie.Error{Op: op, Kind: eyrie.Again, Charged: eyrie.ChargedNo, Class: "connection", Err: c.tidy(err)}
+	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, &eyrie.Error{Op: op, Kind: eyrie.Again, Charged: eyrie.ChargedNo, Class: "connection", Err: c.scrub(err)}
+		return nil, failed(err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
+	plain, err := unpacked(resp)
 	if err != nil {
-		return nil, &eyrie.Error{Op: op, Kind: eyrie.Again, Charged: eyrie.ChargedNo, Class: "connection", Err: c.scrub(err)}
+		return nil, failed(err)
+	}
+	body, err := io.ReadAll(io.LimitReader(plain, maxBody))
+	if err != nil {
+		return nil, failed(err)
 	}
 	if resp.StatusCode != http.StatusOK {
 		e := c.statusError(resp, body)
@@ -175,10 +142,34 @@ func (c *Client) get(ctx context.Context, path string) ([]byte, error) {
 	return body, nil
 }
 
-// scrub removes the key from an error's text, should it ever get there.
-func (c *Client) scrub(err error) error {
-	if c.cfg.Key == "" || !strings.Contains(err.Error(), c.cfg.Key) {
+// hiddenKey stands where the key was in a text that is not ours.
+const hiddenKey = "[key]"
+
+// maxText bounds the text of an error that holds words of the vendor.
+const maxText = 600
+
+// tidy makes an error fit to be shown and kept: without the key, and not
+// longer than a person will read. The key goes first, or a half of it could
+// stay.
+func (c *Client) tidy(err error) error {
+	text := err.Error()
+	clean := text
+	if c.cfg.Key != "" {
+		clean = strings.ReplaceAll(text, c.cfg.Key, hiddenKey)
+	}
+	if len(clean) > maxText {
+		clean = strings.ToValidUTF8(clean[:maxText], "") + "..."
+	}
+	if clean == text {
 		return err
 	}
-	return errors.New(strings.ReplaceAll(err.Error(), c.cfg.Key, "[key]"))
+	return errors.New(clean)
+}
+
+// scrub removes the key from what the vendor sent.
+func (c *Client) scrub(b []byte) []byte {
+	if c.cfg.Key == "" || !bytes.Contains(b, []byte(c.cfg.Key)) {
+		return b
+	}
+	return bytes.ReplaceAll(b, []byte(c.cfg.Key), []byte(hiddenKey))
 }

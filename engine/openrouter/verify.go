@@ -3,50 +3,111 @@ package openrouter
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/eyrie-ai/eyrie"
 	"github.com/eyrie-ai/eyrie/route"
 )
 
-// ClassOverrun is the class of an answer longer than max_tokens: the lane does
-// not enforce it, and whoever reserves money for the lane must know.
-const ClassOverrun = "overrun"
-
 // verify says whether a stream that ended well is the answer that was asked
 // for. Its money is counted either way.
-func (a *attempt) verify() error {
-	ans, lane := a.answer, a.req.Lane
-	charged := eyrie.ChargedUnknown
-	if ans.CostGiven {
-		charged = eyrie.ChargedYes
+func (a *attempt) verify() *eyrie.Error {
+	for _, check := range []func() *eyrie.Error{a.verifyFinish, a.verifyOrigin, a.verifyText, a.verifyCalls} {
+		if e := check(); e != nil {
+			return e
+		}
 	}
-	refuse := func(kind eyrie.ErrorKind, class, format string, args ...any) error {
-		return a.fail(kind, charged, class, fmt.Errorf(format, args...))
-	}
-	switch {
-	case ans.FinishReason == "":
-		return refuse(eyrie.Again, "no finish reason", "the stream ended without a finish reason")
-	case ans.FinishReason == "content_filter":
-		return refuse(eyrie.GiveUp, "content filter", "the provider's filter stopped the answer")
-	case ans.FinishReason != eyrie.FinishStop && ans.FinishReason != eyrie.FinishLength && ans.FinishReason != eyrie.FinishToolCalls:
-		return refuse(eyrie.Elsewhere, "finish reason", "finish_reason %q", ans.FinishReason)
-	case !route.SameProvider(ans.Provider, lane.Provider):
-		return refuse(eyrie.Elsewhere, "wrong provider", "pinned %s and %q answered", lane.Provider, ans.Provider)
-	case !a.client.models.accepts(a.req.Model, ans.Model):
-		return refuse(eyrie.Elsewhere, "wrong model", "asked for %s and %q answered", a.req.Model, ans.Model)
-	case a.dec.pipeline != "":
-		return refuse(eyrie.Elsewhere, "pipeline", "the answer went through %s", a.dec.pipeline)
-	case ans.Content == "" && len(ans.ToolCalls) == 0 && ans.FinishReason != eyrie.FinishLength:
-		return refuse(eyrie.Elsewhere, "empty answer", "finish_reason %q without content (%d bytes of reasoning)", ans.FinishReason, len(ans.Reasoning))
-	}
-	if !a.req.Sampling.Thinking && ans.Reasoning != "" {
-		return refuse(eyrie.Elsewhere, "reasoning", "thinking is off and reasoning came")
-	}
-	if n := ans.Usage.CompletionTokens; n > a.req.Sampling.MaxTokens {
-		return refuse(eyrie.Elsewhere, ClassOverrun, "%d completion tokens and max_tokens is %d", n, a.req.Sampling.MaxTokens)
+	if n := a.answer.Usage.CompletionTokens; n > a.req.Sampling.MaxTokens {
+		return a.refuse(eyrie.Elsewhere, ClassOverrun, "%d completion tokens and max_tokens is %d", n, a.req.Sampling.MaxTokens)
 	}
 	if err := a.verifyUsage(); err != nil {
-		return refuse(eyrie.Elsewhere, "usage", "%w", err)
+		return a.refuse(eyrie.Elsewhere, "usage", "%w", err)
+	}
+	return nil
+}
+
+func (a *attempt) refuse(kind eyrie.ErrorKind, class, format string, args ...any) *eyrie.Error {
+	return a.fail(kind, class, fmt.Errorf(format, args...))
+}
+
+func (a *attempt) verifyFinish() *eyrie.Error {
+	switch f := a.answer.FinishReason; f {
+	case eyrie.FinishStop, eyrie.FinishLength, eyrie.FinishToolCalls:
+		return nil
+	case "":
+		return a.refuse(eyrie.Again, "no finish reason", "the stream ended without a finish reason")
+	case finishFilter:
+		return a.refuse(eyrie.GiveUp, "content filter", "the provider's filter stopped the answer")
+	default:
+		return a.refuse(eyrie.Elsewhere, "finish reason", "finish_reason %q", f)
+	}
+}
+
+// verifyOrigin checks who answered, and that nobody changed the answer.
+func (a *attempt) verifyOrigin() *eyrie.Error {
+	ans, lane, d := a.answer, a.req.Lane, &a.dec
+	switch {
+	case !servedBy(lane, ans.Provider):
+		return a.refuse(eyrie.Elsewhere, "wrong provider", "pinned %s and %q answered", lane.Provider, ans.Provider)
+	case d.selected != "" && !servedBy(lane, d.selected):
+		return a.refuse(eyrie.Elsewhere, "wrong provider", "pinned %s and the router selected %q", lane.Provider, d.selected)
+	case !a.client.models.accepts(a.req.Model, ans.Model):
+		return a.refuse(eyrie.Elsewhere, "wrong model", "asked for %s and %q answered", a.req.Model, ans.Model)
+	case d.pipeline != "":
+		return a.refuse(eyrie.Elsewhere, "pipeline", "the answer went through %s", d.pipeline)
+	case a.cached:
+		return a.refuse(eyrie.Again, "cached answer", "the answer came from the response cache: it is a copy of an earlier one")
+	case d.strange != "":
+		return a.refuse(eyrie.Elsewhere, "bad frame", "%s", d.strange)
+	}
+	return nil
+}
+
+// servedBy reports whether a provider's name on an answer means the lane's: its
+// display name, or the slug that its tag begins with.
+func servedBy(l *eyrie.Lane, provider string) bool {
+	slug, _, _ := strings.Cut(l.Tag, "/")
+	return route.SameProvider(provider, l.Provider) || provider != "" && route.SameProvider(provider, slug)
+}
+
+// verifyText checks that there is an answer, reasoned as asked. An answer that
+// max_tokens cut off while it still reasoned is one.
+func (a *attempt) verifyText() *eyrie.Error {
+	ans, cut := a.answer, a.answer.FinishReason == eyrie.FinishLength
+	thinking := bool(a.req.Sampling.Thinking)
+	silent := ans.Content == "" && len(ans.ToolCalls) == 0
+	switch {
+	case cut && silent && ans.Reasoning == "":
+		return a.refuse(eyrie.GiveUp, "empty answer", "max_tokens %d was used up before any text", a.req.Sampling.MaxTokens)
+	case silent && !cut:
+		return a.refuse(eyrie.Elsewhere, "empty answer", "finish_reason %q without content (%d bytes of reasoning)", ans.FinishReason, len(ans.Reasoning))
+	case !thinking && ans.Reasoning != "":
+		return a.refuse(eyrie.Elsewhere, "reasoning", "thinking is off and reasoning came")
+	case thinking && ans.Reasoning == "":
+		return a.refuse(eyrie.Elsewhere, "reasoning", "thinking is on and no reasoning came")
+	}
+	return nil
+}
+
+// verifyCalls checks that tool calls are calls of tools that were offered, with
+// arguments that parse. In an answer that max_tokens cut off the last ones need
+// not.
+func (a *attempt) verifyCalls() *eyrie.Error {
+	ans := a.answer
+	if ans.FinishReason == eyrie.FinishToolCalls && len(ans.ToolCalls) == 0 {
+		return a.refuse(eyrie.Again, "tool call", "finish_reason %q without a call", ans.FinishReason)
+	}
+	if len(ans.ToolCalls) == 0 || ans.FinishReason == eyrie.FinishLength {
+		return nil
+	}
+	offered := toolNames(a.req.Generation.Tools)
+	for _, c := range ans.ToolCalls {
+		switch {
+		case !offered[c.Name]:
+			return a.refuse(eyrie.Again, "tool call", "a call of %q, which was not offered", c.Name)
+		case !isObject(c.Arguments):
+			return a.refuse(eyrie.Again, "tool call", "the arguments of %s are no JSON object", c.Name)
+		}
 	}
 	return nil
 }
@@ -69,6 +130,17 @@ func (a *attempt) verifyUsage() error {
 		return fmt.Errorf("it cost %s and the price list makes it %s", ans.Cost, want)
 	}
 	return nil
+}
+
+// doubtCost takes a cost back that cannot be the bill: nothing, for an answer
+// of a paid lane that has tokens and no error to excuse it.
+func (a *attempt) doubtCost() {
+	ans, lane := a.answer, a.req.Lane
+	excused := a.dec.failed != nil || ans.FinishReason == finishError
+	paid := !lane.PromptPrice.IsZero() || !lane.OutputPrice.IsZero()
+	if ans.CostGiven && ans.Cost == 0 && paid && !excused && ans.Usage.PromptTokens+ans.Usage.CompletionTokens > 0 {
+		ans.CostGiven = false
+	}
 }
 
 func abs(m eyrie.Money) eyrie.Money {

@@ -1,6 +1,10 @@
 // Package sse reads event streams as servers really send them: lines of any
-// length up to a limit the caller chose, LF or CRLF, comments, fields with or
-// without a space after the colon, and runes split across reads.
+// length up to a limit the caller chose, ended by LF, CRLF or CR, a byte order
+// mark before them, comments between them, fields with or without a space
+// after the colon, and runes split across reads.
+//
+// An event is what stands before a blank line. One that a stream breaks off in
+// is never delivered, and one without data, such as a comment, is none.
 package sse
 
 import (
@@ -22,8 +26,10 @@ type Reader struct {
 	max        int
 	buf        []byte
 	start, end int    // the unread part of buf
-	data       []byte // joins the data lines of an event that has several
-	err        error
+	data       []byte // joins the data lines of an event
+	skipLF     bool   // the line before ended with CR, so an LF belongs to it
+	begun      bool   // past the byte order mark
+	err        error  // of src
 }
 
 // Event is one event. Data is valid until the next call of Next.
@@ -38,7 +44,7 @@ func NewReader(src io.Reader, max int) *Reader {
 }
 
 // Next returns the next event that carries data. A stream that ends inside an
-// event ends in io.ErrUnexpectedEOF: a torn event is never delivered.
+// event ends in io.ErrUnexpectedEOF, one that ends between two in io.EOF.
 func (r *Reader) Next() (Event, error) {
 	var ev Event
 	r.data = r.data[:0]
@@ -83,10 +89,14 @@ func (r *Reader) Next() (Event, error) {
 func (r *Reader) line() ([]byte, error) {
 	scanned := 0
 	for {
-		if i := bytes.IndexByte(r.buf[r.start+scanned:r.end], '\n'); i >= 0 {
+		if r.trimStart() {
+			scanned = 0
+		}
+		if i := lineEnd(r.buf[r.start+scanned : r.end]); i >= 0 {
 			line := r.buf[r.start : r.start+scanned+i]
-			r.start += scanned + i + 1
-			return bytes.TrimSuffix(line, []byte("\r")), nil
+			r.skipLF = r.buf[r.start+len(line)] == '\r'
+			r.start += len(line) + 1
+			return line, nil
 		}
 		scanned = r.end - r.start
 		if r.err != nil {
@@ -95,11 +105,51 @@ func (r *Reader) line() ([]byte, error) {
 			}
 			return nil, r.err
 		}
-		if scanned > r.max {
+		if scanned > r.max+len("data: ") {
 			return nil, fmt.Errorf("sse: %w of %d bytes", ErrTooLong, r.max)
 		}
 		r.fill()
 	}
+}
+
+// lineEnd returns the place of the first LF or CR, or -1.
+func lineEnd(b []byte) int {
+	lf := bytes.IndexByte(b, '\n')
+	if lf >= 0 {
+		b = b[:lf]
+	}
+	if cr := bytes.IndexByte(b, '\r'); cr >= 0 {
+		return cr
+	}
+	return lf
+}
+
+// mark is the byte order mark that may stand before a stream.
+const mark = "\ufeff"
+
+// trimStart passes over what is no part of a line at its start: the second half
+// of a CRLF, and the byte order mark before the first one. It reports whether
+// there was something.
+func (r *Reader) trimStart() bool {
+	start := r.start
+	if r.skipLF && r.start < r.end {
+		r.skipLF = false
+		if r.buf[r.start] == '\n' {
+			r.start++
+		}
+	}
+	if r.begun {
+		return r.start > start
+	}
+	head := r.buf[r.start:r.end]
+	if len(head) < len(mark) && bytes.HasPrefix([]byte(mark), head) && r.err == nil {
+		return false // it may be one
+	}
+	r.begun = true
+	if bytes.HasPrefix(head, []byte(mark)) {
+		r.start += len(mark)
+	}
+	return r.start > start
 }
 
 // fill reads more behind the unread part, making room for it first.

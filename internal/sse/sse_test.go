@@ -46,6 +46,15 @@ func TestNext(t *testing.T) {
 		{"torn inside a line", "data: a\n\ndata: b", []string{"a"}, 0, io.ErrUnexpectedEOF},
 		{"torn before the blank line", "data: a\n\ndata: b\n", []string{"a"}, 0, io.ErrUnexpectedEOF},
 		{"an empty data line is an event", "data:\n\n", []string{""}, 0, io.EOF},
+		{"a field without a colon", "data\n\n", []string{""}, 0, io.EOF},
+		{"lone CRs", "data: a\r\rdata: b\rdata: c\r\r", []string{"a", "b\nc"}, 0, io.EOF},
+		{"all line ends mixed", "data: a\r\ndata: b\n\rdata: c\r\n\n", []string{"a\nb", "c"}, 0, io.EOF},
+		{"byte order mark", "\ufeffdata: a\n\n", []string{"a"}, 0, io.EOF},
+		{"byte order mark before a blank line", "\ufeff\ndata: a\n\n", []string{"a"}, 0, io.EOF},
+		{"a mark that is none", "\xefdata: a\n\ndata: b\n\n", []string{"b"}, 0, io.EOF},
+		{"an event name does not outlive its event", "event: ping\n\ndata: a\n\n", []string{"a"}, 0, io.EOF},
+		{"a comment between data lines", "data: a\n: c\ndata: b\n\n", []string{"a\nb"}, 1, io.EOF},
+		{"a rune in pieces", "data: \u4f60\u597d \U0001f600\n\n", []string{"\u4f60\u597d \U0001f600"}, 0, io.EOF},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -74,13 +83,100 @@ func TestLongLine(t *testing.T) {
 	}
 }
 
+func TestLimit(t *testing.T) {
+	const max = 100
+	exact := strings.Repeat("x", max)
+	for _, in := range []string{"data: " + exact + "\n\n", "data: " + exact[:max/2] + "\ndata: " + exact[:max/2-1] + "\n\n"} {
+		if got, _, err := readAll(strings.NewReader(in), max); len(got) != 1 || len(got[0]) != max || err != io.EOF {
+			t.Errorf("an event of exactly the limit: %d events, %v", len(got), err)
+		}
+	}
+	for _, in := range []string{"data: " + exact + "x\n\n", "data: " + exact + "\ndata: x\n\n", strings.Repeat("y", 10*max)} {
+		if got, _, err := readAll(iotest.OneByteReader(strings.NewReader(in)), max); len(got) != 0 || !errors.Is(err, sse.ErrTooLong) {
+			t.Errorf("an event over the limit: %d events, %v", len(got), err)
+		}
+	}
+}
+
+func TestReadError(t *testing.T) {
+	broken := errors.New("reset")
+	got, _, err := readAll(io.MultiReader(strings.NewReader("data: a\n\ndata: b"), iotest.ErrReader(broken)), 1<<10)
+	if !slices.Equal(got, []string{"a"}) || err != broken {
+		t.Errorf("got %q, %v; want the event before the error, and the error itself", got, err)
+	}
+	if _, _, err := readAll(stuck{}, 1<<10); err != io.ErrNoProgress {
+		t.Errorf("a reader that reads nothing: %v", err)
+	}
+}
+
+type stuck struct{}
+
+func (stuck) Read([]byte) (int, error) { return 0, nil }
+
+// plainly reads a whole stream the slow way, to compare with.
+func plainly(in string) (events []string, comments int, torn bool) {
+	in = strings.TrimPrefix(in, "\ufeff")
+	in = strings.ReplaceAll(strings.ReplaceAll(in, "\r\n", "\n"), "\r", "\n")
+	lines := strings.Split(in, "\n")
+	rest := lines[len(lines)-1]
+	name, data := "", []string(nil)
+	for _, line := range lines[:len(lines)-1] {
+		field, value, _ := strings.Cut(line, ":")
+		value = strings.TrimPrefix(value, " ")
+		switch {
+		case line == "" && data != nil:
+			e := strings.Join(data, "\n")
+			if name != "" {
+				e = name + "|" + e
+			}
+			events = append(events, e)
+			fallthrough
+		case line == "":
+			name, data = "", nil
+		case field == "":
+			comments++
+		case field == "data":
+			data = append(data, value)
+		case field == "event":
+			name = value
+		}
+	}
+	return events, comments, rest != "" || data != nil
+}
+
 func FuzzNext(f *testing.F) {
 	f.Add([]byte("data: a\r\n\n: c\n\nevent: e\ndata:b\ndata: c\n\n"))
+	f.Add([]byte("\ufeffdata: a\r\r\n\rdata"))
+	f.Add([]byte("\xef\xbbdata: a\n\n"))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		whole, _, err1 := readAll(bytes.NewReader(in), 1<<16)
-		split, _, err2 := readAll(iotest.OneByteReader(bytes.NewReader(in)), 1<<16)
-		if !slices.Equal(whole, split) || err1.Error() != err2.Error() {
-			t.Errorf("the cut of reads shows: %q %v, and %q %v", whole, err1, split, err2)
+		want, comments, torn := plainly(string(in))
+		end := io.EOF
+		if torn {
+			end = io.ErrUnexpectedEOF
+		}
+		for name, r := range map[string]io.Reader{
+			"whole": bytes.NewReader(in), "bytewise": iotest.OneByteReader(bytes.NewReader(in)), "by halves": iotest.HalfReader(bytes.NewReader(in)),
+		} {
+			got, n, err := readAll(r, 1<<20)
+			if !slices.Equal(got, want) || n != comments || err != end {
+				t.Errorf("%s: %q, %d comments, %v; want %q, %d, %v", name, got, n, err, want, comments, end)
+			}
 		}
 	})
+}
+
+func BenchmarkNext(b *testing.B) {
+	const chunks = 200
+	stream := []byte(strings.Repeat("data: "+strings.Repeat("x", 345)+"\n\n", chunks))
+	b.SetBytes(int64(len(stream)))
+	b.ReportAllocs()
+	for b.Loop() {
+		r := sse.NewReader(bytes.NewReader(stream), 1<<20)
+		for range chunks {
+			if _, err := r.Next(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/chunks, "ns/event")
 }

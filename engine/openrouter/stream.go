@@ -1,0 +1,378 @@
+package openrouter
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"mime"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/eyrie-ai/eyrie"
+	"github.com/eyrie-ai/eyrie/internal/sse"
+)
+
+const (
+	opChat = "openrouter: chat"
+	// maxEvent bounds one event of a stream; answers come in far smaller ones.
+	maxEvent = 32 << 20
+	// endWait is how long the rest of a stream may take once the finish reason
+	// or an error has come, and hangUpWait the same for the end of the body
+	// after the end of the stream.
+	endWait    = 10 * time.Second
+	hangUpWait = 100 * time.Millisecond
+)
+
+// Stream makes one attempt. It yields Opened when the vendor has named the
+// request, Progress while text comes, and as its last event always Ended, with
+// everything that came; the error beside Ended is nil only for an answer that
+// is complete and is what was asked for, else an [eyrie.Error]. Breaking out of
+// the loop cancels the request, which may be charged all the same.
+func (c *Client) Stream(ctx context.Context, r *eyrie.Request) iter.Seq2[eyrie.Event, error] {
+	return func(yield func(eyrie.Event, error) bool) {
+		a := c.newAttempt(r, yield)
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		a.watch = newWatch(c.cfg.Limits, cancel)
+		defer a.watch.stop()
+		e := a.run(ctx)
+		if a.left {
+			return
+		}
+		if e = a.conclude(e); e != nil {
+			yield(eyrie.Event{Kind: eyrie.Ended, Answer: a.answer}, e)
+			return
+		}
+		yield(eyrie.Event{Kind: eyrie.Ended, Answer: a.answer}, nil)
+	}
+}
+
+// attempt is one request under way.
+type attempt struct {
+	client *Client
+	req    *eyrie.Request
+	yield  func(eyrie.Event, error) bool
+	began  time.Time
+	watch  *watch
+	answer *eyrie.Answer
+	dec    chunkDecoder
+
+	sent   atomic.Bool // a connection was there, so the request may have gone out
+	left   bool        // the consumer left the loop
+	done   bool        // the end of the stream, or of a whole body, was seen
+	cached bool        // the vendor says that it answered from its cache
+}
+
+func (c *Client) newAttempt(r *eyrie.Request, yield func(eyrie.Event, error) bool) *attempt {
+	a := &attempt{client: c, req: r, yield: yield, began: time.Now(), answer: new(eyrie.Answer)}
+	a.dec.answer, a.dec.scrub = a.answer, c.scrub
+	return a
+}
+
+// run makes the request and reads the response. Nil means that an answer came
+// to its end; whether it is the right one is another question.
+func (a *attempt) run(ctx context.Context) *eyrie.Error {
+	resp, e := a.send(ctx)
+	if e != nil {
+		a.answer.Elapsed = time.Since(a.began)
+		return e
+	}
+	defer resp.Body.Close()
+	e = a.receive(ctx, resp)
+	a.answer.Elapsed = time.Since(a.began)
+	if a.done {
+		a.hangUp(resp.Body)
+	}
+	return e
+}
+
+// send makes the request and waits for the head of the response.
+func (a *attempt) send(ctx context.Context) (*http.Response, *eyrie.Error) {
+	body, err := a.client.chatBody(a.req)
+	if err != nil {
+		return nil, a.fail(eyrie.GiveUp, "request", err)
+	}
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { a.sent.Store(true) },
+	})
+	req, err := a.client.request(ctx, http.MethodPost, "/chat/completions", bytes.NewReader(body))
+	if err != nil {
+		return nil, a.fail(eyrie.StopRun, "request", err)
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	req.Header.Set("X-OpenRouter-Metadata", "enabled")
+	req.Header.Set("X-OpenRouter-Cache", "false")
+	resp, err := a.client.http.Do(req)
+	if err == nil {
+		return resp, nil
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return nil, a.cancelled(cause)
+	}
+	e := a.fail(eyrie.Again, "connection", err)
+	if !a.sent.Load() {
+		e.LaneWide, e.RetryAfter = true, time.Second
+	}
+	return nil, e
+}
+
+// receive reads the response as what it is, whatever its head calls it.
+func (a *attempt) receive(ctx context.Context, resp *http.Response) *eyrie.Error {
+	a.answer.ID = resp.Header.Get("X-Generation-Id")
+	a.cached = strings.EqualFold(resp.Header.Get("X-OpenRouter-Cache-Status"), "HIT")
+	body, err := unpacked(resp)
+	if err != nil {
+		return a.broken(ctx, "not a stream", err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		return a.refusal(resp, body)
+	}
+	a.client.key.works()
+	if a.answer.ID != "" && !a.tell(eyrie.Event{Kind: eyrie.Opened, ID: a.answer.ID}) {
+		return nil
+	}
+	head, body, err := sniff(body)
+	switch {
+	case err != nil && !errors.Is(err, io.EOF):
+		return a.broken(ctx, "stream cut", err)
+	case err != nil || head[0] == '.':
+		a.done = true
+		return a.fail(eyrie.Again, "empty body", errors.New("a 200 with nothing in it"))
+	case head[0] == '{':
+		return a.whole(ctx, body)
+	case isStream(resp, head):
+		return a.events(ctx, body)
+	}
+	return a.unreadable(ctx, body)
+}
+
+// tell yields an event and reports whether the consumer is still there.
+func (a *attempt) tell(ev eyrie.Event) bool {
+	a.left = !a.yield(ev, nil)
+	return !a.left
+}
+
+// sniff reads on to the first bytes that are neither white space nor a byte
+// order mark. It returns them, and the body from there.
+func sniff(body io.Reader) (head []byte, rest io.Reader, err error) {
+	buf := make([]byte, 512)
+	for {
+		n, err := body.Read(buf)
+		if head := bytes.TrimLeft(buf[:n], "\ufeff \t\r\n"); len(head) > 0 {
+			return head, io.MultiReader(bytes.NewReader(head), body), nil
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
+// isStream reports whether a body that is no JSON is an event stream: it says
+// so, or it begins like one.
+func isStream(resp *http.Response, head []byte) bool {
+	for _, field := range []string{":", "data:", "event:", "id:", "retry:"} {
+		if bytes.HasPrefix(head, []byte(field)) {
+			return true
+		}
+	}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return kind == "text/event-stream" && head[0] != '<'
+}
+
+// events takes the events of a stream to its end.
+func (a *attempt) events(ctx context.Context, body io.Reader) *eyrie.Error {
+	g := &gatherer{ctx: ctx, src: body, every: a.client.cfg.Gather}
+	events := sse.NewReader(g, maxEvent)
+	for !a.done && !a.billedError() {
+		ev, err := events.Next()
+		if err != nil {
+			return a.cut(ctx, err)
+		}
+		frame, last := bytes.CutSuffix(bytes.TrimSpace(ev.Data), []byte("[DONE]"))
+		a.done = last
+		if len(frame) == 0 {
+			continue
+		}
+		if e := a.frame(frame); e != nil || a.left {
+			return e
+		}
+		g.gathering = a.answer.FirstContent > 0
+	}
+	return a.inBand()
+}
+
+// billedError reports whether the stream has failed and its bill is there:
+// nothing else is worth waiting for.
+func (a *attempt) billedError() bool { return a.dec.failed != nil && a.answer.Usage.Given }
+
+// frame takes one frame of the stream.
+func (a *attempt) frame(frame []byte) *eyrie.Error {
+	before, unnamed, over := a.dec.textBytes(), a.answer.ID == "", a.dec.over()
+	if err := a.dec.decode(frame); err != nil {
+		a.dec.keepFrame(frame)
+		return a.fail(eyrie.Elsewhere, "bad frame", fmt.Errorf("%w in %q", err, frame))
+	}
+	if unnamed && a.answer.ID != "" && !a.tell(eyrie.Event{Kind: eyrie.Opened, ID: a.answer.ID}) {
+		return nil
+	}
+	if a.dec.over() && !over {
+		a.watch.ending(endWait)
+	}
+	n := a.dec.textBytes()
+	if n == before {
+		return nil
+	}
+	if a.answer.FirstContent == 0 {
+		a.answer.FirstContent = max(time.Since(a.began), 1)
+	}
+	a.watch.progress()
+	if limit := a.req.Sampling.MaxTokens; a.dec.floor.over(limit) {
+		return a.fail(eyrie.Elsewhere, ClassOverrun,
+			fmt.Errorf("at least %d tokens have come, max_tokens is %d, and there is no end", a.dec.floor.tokens()/2, limit))
+	}
+	a.tell(eyrie.Event{Kind: eyrie.Progress, Bytes: n})
+	return nil
+}
+
+// whole reads an answer or an error that came in one piece.
+func (a *attempt) whole(ctx context.Context, body io.Reader) *eyrie.Error {
+	doc, err := io.ReadAll(io.LimitReader(body, maxBody))
+	if err != nil {
+		a.dec.keepFrame(doc)
+		return a.broken(ctx, "stream cut", err)
+	}
+	a.done = true
+	if err := a.dec.decode(doc); err != nil {
+		a.dec.keepFrame(doc)
+		return a.fail(eyrie.Again, "bad frame", err)
+	}
+	if e := a.inBand(); e != nil {
+		return e
+	}
+	if a.answer.FinishReason == "" {
+		return a.fail(eyrie.Again, "not a stream", errors.New("a 200 without an answer"))
+	}
+	return nil
+}
+
+// unreadable explains a 200 that is neither a stream nor JSON.
+func (a *attempt) unreadable(ctx context.Context, body io.Reader) *eyrie.Error {
+	doc, err := io.ReadAll(io.LimitReader(body, maxFinal))
+	a.dec.keepFrame(doc)
+	if err != nil {
+		return a.broken(ctx, "stream cut", err)
+	}
+	a.done = true
+	if isPage("", doc) {
+		return a.fail(eyrie.Again, "not a stream", errors.New("a 200 with a page instead of an answer"))
+	}
+	return a.fail(eyrie.Again, "not a stream", errors.New("a 200 that is neither a stream nor JSON"))
+}
+
+// refusal explains a status other than 200.
+func (a *attempt) refusal(resp *http.Response, body io.Reader) *eyrie.Error {
+	doc, _ := io.ReadAll(io.LimitReader(body, 1<<20)) // a part of it explains, too
+	a.done = true
+	a.dec.keepFrame(doc)
+	e := a.client.statusError(resp, doc)
+	e.Op, e.Subject = opChat, a.req.Lane.Tag
+	return e
+}
+
+// cut explains a stream that ended before its end was seen. The finish reason
+// and the usage may have come all the same: such an answer is whole.
+func (a *attempt) cut(ctx context.Context, err error) *eyrie.Error {
+	if e := a.inBand(); e != nil {
+		return e
+	}
+	clean := errors.Is(err, io.EOF) || context.Cause(ctx) == errEnd
+	if a.answer.FinishReason != "" && (clean || a.answer.Usage.Given) {
+		return nil
+	}
+	if errors.Is(err, sse.ErrTooLong) {
+		return a.fail(eyrie.Elsewhere, "bad frame", err)
+	}
+	return a.broken(ctx, "stream cut", err)
+}
+
+// broken explains a body that could not be read to its end.
+func (a *attempt) broken(ctx context.Context, class string, err error) *eyrie.Error {
+	if cause := context.Cause(ctx); cause != nil {
+		return a.cancelled(cause)
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("the stream ended without its end")
+	}
+	return a.fail(eyrie.Again, class, err)
+}
+
+// cancelled explains an attempt that was stopped from this side.
+func (a *attempt) cancelled(cause error) *eyrie.Error {
+	switch cause {
+	case errFirstContent:
+		return a.fail(eyrie.Elsewhere, "no first content", cause)
+	case errSilence:
+		return a.fail(eyrie.Elsewhere, "silence", cause)
+	case errWhole:
+		return a.fail(eyrie.Elsewhere, "too long", cause)
+	}
+	return a.fail(eyrie.Again, "cancelled", cause)
+}
+
+// inBand explains an error that came inside a 200, if one did.
+func (a *attempt) inBand() *eyrie.Error {
+	e := a.dec.failed
+	if e == nil {
+		return nil
+	}
+	e.unreached = e.unreached || a.dec.unreached
+	out := a.client.explain(e, http.StatusOK)
+	out.Op, out.Subject = opChat, a.req.Lane.Tag
+	out.Class = "in-band " + out.Class
+	if a.dec.textBytes() > 0 || a.answer.Usage.Given {
+		out.Charged = eyrie.ChargedUnknown // work was done; only the bill tells
+	}
+	return out
+}
+
+// fail makes an error of the attempt. Whether it was charged is unknown until
+// the end says more.
+func (a *attempt) fail(kind eyrie.ErrorKind, class string, err error) *eyrie.Error {
+	return &eyrie.Error{Op: opChat, Subject: a.req.Lane.Tag, Kind: kind, Class: class, Err: a.client.tidy(err)}
+}
+
+// conclude completes the answer, verifies it where nothing failed, and says
+// what is known of its charge.
+func (a *attempt) conclude(e *eyrie.Error) *eyrie.Error {
+	a.dec.finish()
+	if !a.done && !a.dec.over() {
+		a.answer.CostGiven = false // figures on the way are not the bill
+	}
+	a.doubtCost()
+	if e == nil {
+		e = a.verify()
+	}
+	if e == nil {
+		return nil
+	}
+	switch {
+	case a.answer.CostGiven:
+		e.Charged = eyrie.ChargedYes
+	case e.Charged == eyrie.ChargedUnknown && !a.sent.Load():
+		e.Charged = eyrie.ChargedNo
+	}
+	return e
+}
+
+// hangUp takes the end of a body that has nothing more to say, so that its
+// connection can be used again. One that does not end soon is cut off.
+func (a *attempt) hangUp(body io.Reader) {
+	a.watch.ending(hangUpWait)
+	io.Copy(io.Discard, io.LimitReader(body, maxEvent)) // whatever it is, it is not part of the answer
+}

@@ -1,0 +1,181 @@
+package openrouter
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/eyrie-ai/eyrie"
+)
+
+// endpoint is one row of the list.
+type endpoint struct {
+	name, provider, tag, quantization string
+	context, maxOutput                int // 0 when unstated
+	parameters                        []string
+	pricing                           pricing
+}
+
+// endpointDoc is the same as it comes. Every member is raw, so that one of an
+// unexpected kind spoils nothing but itself.
+type endpointDoc struct {
+	Name                jsontext.Value `json:"name"`
+	ProviderName        jsontext.Value `json:"provider_name"`
+	Tag                 jsontext.Value `json:"tag"`
+	Quantization        jsontext.Value `json:"quantization"`
+	ContextLength       jsontext.Value `json:"context_length"`
+	MaxCompletionTokens jsontext.Value `json:"max_completion_tokens"`
+	Pricing             jsontext.Value `json:"pricing"`
+	SupportedParameters jsontext.Value `json:"supported_parameters"`
+}
+
+func parseEndpointsDocument(doc []byte) (id string, list []endpoint, err error) {
+	var d struct {
+		Data struct {
+			ID        string           `json:"id"`
+			Endpoints []jsontext.Value `json:"endpoints"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal(doc, &d, lenient); err != nil {
+		return "", nil, err
+	}
+	if d.Data.ID == "" {
+		return "", nil, errors.New("no data.id in it")
+	}
+	for i, v := range d.Data.Endpoints {
+		var e endpointDoc
+		if err := json.Unmarshal(v, &e, lenient); err != nil {
+			return "", nil, fmt.Errorf("endpoint %d: %w", i, err)
+		}
+		list = append(list, e.endpoint())
+	}
+	return d.Data.ID, list, nil
+}
+
+func (e *endpointDoc) endpoint() endpoint {
+	out := endpoint{
+		name: textOf(e.Name), provider: textOf(e.ProviderName), tag: textOf(e.Tag), quantization: textOf(e.Quantization),
+	}
+	out.context, _ = countOf(e.ContextLength)
+	out.maxOutput, _ = countOf(e.MaxCompletionTokens)
+	out.context, out.maxOutput = max(0, out.context), max(0, out.maxOutput)
+	if json.Unmarshal(e.SupportedParameters, &out.parameters, lenient) != nil {
+		out.parameters = nil
+	}
+	if json.Unmarshal(e.Pricing, &out.pricing, lenient) != nil {
+		out.pricing = nil
+	}
+	return out
+}
+
+// pricing is a price list, or one of its overrides: prices in dollars by name,
+// as strings or numbers.
+type pricing map[string]jsontext.Value
+
+// setPrices gives a lane its prices, or says why they cannot be computed.
+func (p pricing) setPrices(l *eyrie.Lane) error {
+	var err error
+	if l.PromptPrice, err = p.price("prompt"); err != nil {
+		return err
+	}
+	if l.OutputPrice, err = p.price("completion"); err != nil {
+		return err
+	}
+	if !l.PromptPrice.Known() || !l.OutputPrice.Known() {
+		return errors.New("it names no price")
+	}
+	if l.CachedPrice, err = p.price("input_cache_read"); err != nil {
+		return err
+	}
+	if err := p.extras(l.OutputPrice); err != nil {
+		return err
+	}
+	l.Tiers, err = p.tiers(l.OutputPrice)
+	return err
+}
+
+// price reads one price; one that is not there is unknown.
+func (p pricing) price(name string) (eyrie.Price, error) {
+	v := p[name]
+	if v == nil || v.Kind() == 'n' {
+		return eyrie.Price{}, nil
+	}
+	price, err := eyrie.ParsePrice(textOf(v))
+	if err != nil {
+		return eyrie.Price{}, fmt.Errorf("its %s %w", name, err)
+	}
+	return price, nil
+}
+
+// extras refuses charges that a count of prompt and completion tokens does not
+// tell: a fee per request, a price of writing to the cache, and one of
+// reasoning, unless it is what a completion costs.
+func (p pricing) extras(output eyrie.Price) error {
+	for _, name := range []string{"request", "internal_reasoning", "input_cache_write", "input_cache_write_1h"} {
+		price, err := p.price(name)
+		if err != nil {
+			return err
+		}
+		if price.IsZero() || name == "internal_reasoning" && price == output {
+			continue
+		}
+		return fmt.Errorf("it charges for %s (%s), which cannot be counted beforehand", name, price)
+	}
+	return nil
+}
+
+// tiers reads the overrides that depend on nothing but the prompt's length.
+func (p pricing) tiers(output eyrie.Price) ([]eyrie.Tier, error) {
+	v := p["overrides"]
+	if v == nil || v.Kind() == 'n' {
+		return nil, nil
+	}
+	var list []pricing
+	if err := json.Unmarshal(v, &list, lenient); err != nil {
+		return nil, errors.New("its price overrides cannot be read")
+	}
+	var tiers []eyrie.Tier
+	for _, o := range list {
+		t, err := o.tier(output)
+		if err != nil {
+			return nil, err
+		}
+		tiers = append(tiers, t)
+	}
+	return tiers, nil
+}
+
+// overrideParts are the members of an override that are understood, or that a
+// text request has nothing to do with.
+var overrideParts = []string{
+	"min_prompt_tokens", "prompt", "completion", "input_cache_read", "request", "internal_reasoning", "input_cache_write", "input_cache_write_1h",
+	"audio", "audio_output", "input_audio_cache", "image", "image_output", "image_token", "web_search", "discount",
+}
+
+func (p pricing) tier(output eyrie.Price) (t eyrie.Tier, err error) {
+	for name := range p {
+		if !slices.Contains(overrideParts, name) {
+			return t, fmt.Errorf("its price depends on %s", name)
+		}
+	}
+	var ok bool
+	if t.MinPrompt, ok = countOf(p["min_prompt_tokens"]); !ok || t.MinPrompt < 0 {
+		return t, errors.New("a price override of it names no length of prompt")
+	}
+	if t.PromptPrice, err = p.price("prompt"); err != nil {
+		return t, err
+	}
+	if t.OutputPrice, err = p.price("completion"); err != nil {
+		return t, err
+	}
+	if t.CachedPrice, err = p.price("input_cache_read"); err != nil {
+		return t, err
+	}
+	if t.OutputPrice.Known() {
+		output = t.OutputPrice
+	}
+	return t, p.extras(output)
+}

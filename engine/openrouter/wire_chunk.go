@@ -1,0 +1,453 @@
+package openrouter
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/eyrie-ai/eyrie"
+)
+
+// Finish reasons under which no answer stands.
+const (
+	finishError  eyrie.FinishReason = "error"
+	finishFilter eyrie.FinishReason = "content_filter"
+)
+
+// Where a delta may hold reasoning, best first. The same text can come in
+// several of these places; nobody adds to it, so the longest is the whole.
+const (
+	inReasoning = iota
+	inDetails
+	inReasoningContent
+	reasoningPlaces
+)
+
+// chunkDecoder collects the frames of a stream into an answer. It reads only
+// the fields it needs and passes over all others.
+type chunkDecoder struct {
+	walker
+	answer    *eyrie.Answer
+	scrub     func([]byte) []byte // takes secrets out of a frame that is kept
+	reasoning [reasoningPlaces][]byte
+	content   []byte
+	calls     []callBuffer
+	finals    finalFrames
+	floor     tokenFloor
+
+	failed    *vendorError // an error anywhere in a frame
+	unreached bool         // the router says that it asked no provider
+	pipeline  string       // what the vendor did to the answer on its way
+	selected  string       // the provider that the router says it selected
+	strange   string       // why the answer cannot be trusted, though it parses
+
+	// Of the frame at hand.
+	keep   bool // it belongs to the final ones
+	billed bool // it holds a usage
+}
+
+type callBuffer struct {
+	index int
+	id    string
+	name  string
+	args  []byte
+}
+
+// textBytes counts the text so far: reasoning, content and tool calls.
+func (d *chunkDecoder) textBytes() int {
+	n := len(d.content)
+	for i := range d.calls {
+		n += len(d.calls[i].name) + len(d.calls[i].args)
+	}
+	return n + len(d.bestReasoning())
+}
+
+func (d *chunkDecoder) bestReasoning() []byte {
+	best := d.reasoning[0]
+	for _, r := range d.reasoning[1:] {
+		if len(r) > len(best) {
+			best = r
+		}
+	}
+	return best
+}
+
+// decode reads one frame: a chunk of a stream, or a whole answer.
+func (d *chunkDecoder) decode(frame []byte) error {
+	d.keep, d.billed = false, false
+	over := d.over()
+	d.start(frame)
+	values := 0
+	for ; ; values++ {
+		more, err := d.more()
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+		if k := d.dec.PeekKind(); k != '{' && k != 'n' {
+			return fmt.Errorf("%s where an object was to be", k)
+		}
+		if err := d.object(d.member); err != nil {
+			return err
+		}
+	}
+	if values == 0 {
+		return errors.New("nothing in it")
+	}
+	if d.garbled && d.strange == "" {
+		d.strange, d.keep = "a text in it is not Unicode", true
+	}
+	d.answer.Chunks++
+	if d.over() && !over && !d.billed {
+		// What was counted on the way is not the bill.
+		d.answer.Usage.Given, d.answer.CostGiven = false, false
+	}
+	if d.keep {
+		d.keepFrame(frame)
+	}
+	return nil
+}
+
+// keepFrame keeps a frame, or whatever else came, as it came.
+func (d *chunkDecoder) keepFrame(frame []byte) { d.finals.add(d.scrub(frame)) }
+
+// over reports whether the answer has come to its end, good or bad.
+func (d *chunkDecoder) over() bool { return d.failed != nil || d.answer.FinishReason != "" }
+
+// finish moves the text into the answer.
+func (d *chunkDecoder) finish() {
+	a := d.answer
+	a.Reasoning, a.Content = string(d.bestReasoning()), string(d.content)
+	for _, c := range d.calls {
+		a.ToolCalls = append(a.ToolCalls, eyrie.ToolCall{ID: c.id, Name: c.name, Arguments: string(c.args)})
+	}
+	a.FinalFrame = d.finals.join()
+}
+
+func (d *chunkDecoder) member(name []byte) error {
+	a := d.answer
+	switch string(name) {
+	case "id":
+		if a.ID == "" {
+			return d.str(&a.ID)
+		}
+	case "model":
+		return d.once(&a.Model, "the model changed on the way")
+	case "provider":
+		return d.once(&a.Provider, "the provider changed on the way")
+	case "choices":
+		return d.array(d.choice)
+	case "usage":
+		return d.usage()
+	case "error":
+		return d.vendorError()
+	case "openrouter_metadata":
+		return d.metadata()
+	}
+	return d.dec.SkipValue()
+}
+
+// once reads a string that must not change from frame to frame.
+func (d *chunkDecoder) once(dst *string, changed string) error {
+	got := *dst
+	if err := d.str(&got); err != nil {
+		return err
+	}
+	if *dst != "" && got != "" && got != *dst {
+		d.strange = changed
+	}
+	if got != "" {
+		*dst = got
+	}
+	return nil
+}
+
+func (d *chunkDecoder) choice() error {
+	return d.object(func(name []byte) error {
+		switch string(name) {
+		case "index":
+			n, _, err := d.count()
+			if n != 0 {
+				d.strange = "there is more than one choice"
+			}
+			return err
+		case "delta", "message":
+			return d.delta()
+		case "finish_reason":
+			return d.finishReason()
+		case "native_finish_reason":
+			return d.str(&d.answer.NativeFinish)
+		case "error":
+			return d.vendorError()
+		}
+		return d.dec.SkipValue()
+	})
+}
+
+// finishReason reads the normalised word. A blank is none, and nothing mends
+// an error.
+func (d *chunkDecoder) finishReason() error {
+	var s string
+	if err := d.str(&s); err != nil || s == "" {
+		return err
+	}
+	d.keep = true
+	if d.answer.FinishReason != finishError {
+		d.answer.FinishReason = eyrie.FinishReason(s)
+	}
+	return nil
+}
+
+func (d *chunkDecoder) delta() error {
+	var before [reasoningPlaces]int
+	for i, r := range d.reasoning {
+		before[i] = len(r)
+	}
+	said := len(d.content)
+	err := d.object(d.deltaMember)
+	for i, r := range d.reasoning {
+		if len(r) > before[i] {
+			d.floor.add(r[before[i]:])
+			break
+		}
+	}
+	d.floor.add(d.content[said:])
+	return err
+}
+
+func (d *chunkDecoder) deltaMember(name []byte) (err error) {
+	switch string(name) {
+	case "content":
+		d.content, err = d.text(d.content)
+	case "reasoning":
+		d.reasoning[inReasoning], err = d.text(d.reasoning[inReasoning])
+	case "reasoning_content":
+		d.reasoning[inReasoningContent], err = d.text(d.reasoning[inReasoningContent])
+	case "reasoning_details":
+		err = d.array(d.reasoningDetail)
+	case "tool_calls":
+		at := -1
+		err = d.array(func() error { at++; return d.toolCall(at) })
+	default:
+		err = d.dec.SkipValue()
+	}
+	return err
+}
+
+func (d *chunkDecoder) reasoningDetail() error {
+	return d.object(func(name []byte) (err error) {
+		switch string(name) {
+		case "text", "summary":
+			d.reasoning[inDetails], err = d.text(d.reasoning[inDetails])
+			return err
+		}
+		return d.dec.SkipValue()
+	})
+}
+
+// toolCall reads a piece of a tool call; at is its place in the array.
+func (d *chunkDecoder) toolCall(at int) error {
+	p := callBuffer{index: -1}
+	err := d.object(func(name []byte) error {
+		switch string(name) {
+		case "index":
+			n, ok, err := d.count()
+			if ok {
+				p.index = n
+			}
+			return err
+		case "id":
+			return d.str(&p.id)
+		case "function":
+			return d.object(func(name []byte) (err error) {
+				switch string(name) {
+				case "name":
+					return d.str(&p.name)
+				case "arguments":
+					p.args, err = d.text(p.args)
+					return err
+				}
+				return d.dec.SkipValue()
+			})
+		}
+		return d.dec.SkipValue()
+	})
+	if err != nil {
+		return err
+	}
+	c := d.call(&p, at)
+	if p.id != "" {
+		c.id = p.id
+	}
+	if p.name != "" {
+		c.name = p.name
+	}
+	c.args = append(c.args, p.args...)
+	return nil
+}
+
+// call finds the call that a piece belongs to: the one of its index, or, when
+// it has none, the one of its id, or the latest one when it has no id either
+// and names no function.
+func (d *chunkDecoder) call(p *callBuffer, at int) *callBuffer {
+	i := -1
+	switch {
+	case p.index >= 0:
+		i = slices.IndexFunc(d.calls, func(c callBuffer) bool { return c.index == p.index })
+	case p.id != "":
+		i = slices.IndexFunc(d.calls, func(c callBuffer) bool { return c.id == p.id })
+	case p.name == "" && at == 0:
+		i = len(d.calls) - 1
+	}
+	if i < 0 {
+		if p.index < 0 {
+			p.index = len(d.calls)
+		}
+		d.calls = append(d.calls, callBuffer{index: p.index})
+		i = len(d.calls) - 1
+	}
+	return &d.calls[i]
+}
+
+func (d *chunkDecoder) usage() error {
+	if d.dec.PeekKind() != '{' {
+		return d.dec.SkipValue()
+	}
+	u := eyrie.Usage{Given: true, ReasoningTokens: -1}
+	d.keep, d.billed = true, true
+	err := d.object(func(name []byte) (err error) {
+		switch string(name) {
+		case "prompt_tokens":
+			u.PromptTokens, _, err = d.count()
+		case "completion_tokens":
+			u.CompletionTokens, _, err = d.count()
+		case "cost":
+			err = d.cost()
+		case "prompt_tokens_details":
+			err = d.detail("cached_tokens", &u.CachedTokens)
+		case "completion_tokens_details":
+			err = d.detail("reasoning_tokens", &u.ReasoningTokens)
+		default:
+			err = d.dec.SkipValue()
+		}
+		return err
+	})
+	d.answer.Usage = u
+	return err
+}
+
+// detail reads one count out of an object of counts.
+func (d *chunkDecoder) detail(want string, dst *int) error {
+	return d.object(func(name []byte) error {
+		if string(name) != want {
+			return d.dec.SkipValue()
+		}
+		n, ok, err := d.count()
+		if ok {
+			*dst = n
+		}
+		return err
+	})
+}
+
+// cost reads the charge. A null, or one that cannot be read, is no cost.
+func (d *chunkDecoder) cost() error {
+	v, err := d.dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	if m, ok := moneyOf(v); ok {
+		d.answer.Cost, d.answer.CostGiven = m, true
+	}
+	return nil
+}
+
+// metadata looks at what the router says it did.
+func (d *chunkDecoder) metadata() error {
+	d.keep = true
+	return d.object(func(name []byte) error {
+		switch string(name) {
+		case "attempt":
+			n, ok, err := d.count()
+			d.unreached = ok && n == 0
+			return err
+		case "endpoints":
+			return d.object(func(name []byte) error {
+				if string(name) != "available" {
+					return d.dec.SkipValue()
+				}
+				return d.array(d.available)
+			})
+		case "pipeline":
+			return d.array(func() error {
+				v, err := d.dec.ReadValue()
+				if err == nil && d.pipeline == "" {
+					d.pipeline = string(v)
+				}
+				return err
+			})
+		}
+		return d.dec.SkipValue()
+	})
+}
+
+// available reads one of the endpoints that the router could have chosen.
+func (d *chunkDecoder) available() error {
+	var provider string
+	var selected bool
+	err := d.object(func(name []byte) (err error) {
+		switch string(name) {
+		case "provider":
+			return d.str(&provider)
+		case "selected":
+			selected, err = d.flag()
+			return err
+		}
+		return d.dec.SkipValue()
+	})
+	if selected {
+		d.selected = provider
+	}
+	return err
+}
+
+func (d *chunkDecoder) vendorError() error {
+	v, err := d.dec.ReadValue()
+	if err != nil || v.Kind() == 'n' {
+		return err
+	}
+	d.keep = true
+	d.failed = parseVendorError(v)
+	return nil
+}
+
+// finalFrames keeps the last few frames that matter, as they came: the finish,
+// the usage, the error.
+type finalFrames struct {
+	frames [4][]byte
+	n      int
+}
+
+// maxFinal bounds what is kept of one of them; a longer one loses its end.
+const maxFinal = 16 << 10
+
+func (f *finalFrames) add(frame []byte) {
+	slot := &f.frames[f.n%len(f.frames)]
+	*slot = append((*slot)[:0], frame[:min(len(frame), maxFinal)]...)
+	f.n++
+}
+
+// join returns them in their order, a line break between two.
+func (f *finalFrames) join() []byte {
+	if f.n == 0 {
+		return nil
+	}
+	var in [][]byte
+	for i := max(0, f.n-len(f.frames)); i < f.n; i++ {
+		in = append(in, f.frames[i%len(f.frames)])
+	}
+	return bytes.Join(in, []byte("\n"))
+}

@@ -1,0 +1,104 @@
+package openrouter
+
+import (
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/eyrie-ai/eyrie"
+)
+
+type chatRequest struct {
+	Model       string         `json:"model"`
+	Messages    []chatMessage  `json:"messages"`
+	Tools       jsontext.Value `json:"tools,omitzero"`
+	Stream      bool           `json:"stream"`
+	MaxTokens   int            `json:"max_tokens"`
+	Temperature *float64       `json:"temperature,omitzero"`
+	TopP        *float64       `json:"top_p,omitzero"`
+	TopK        *int           `json:"top_k,omitzero"`
+	MinP        *float64       `json:"min_p,omitzero"`
+	Seed        *int64         `json:"seed,omitzero"`
+	Reasoning   chatReasoning  `json:"reasoning"`
+	Provider    chatProvider   `json:"provider"`
+	Metadata    chatMetadata   `json:"metadata"`
+}
+
+type chatMessage struct {
+	Role       eyrie.Role     `json:"role"`
+	Name       string         `json:"name,omitzero"`
+	Content    *string        `json:"content"`
+	Reasoning  string         `json:"reasoning,omitzero"`
+	ToolCalls  []chatToolCall `json:"tool_calls,omitzero"`
+	ToolCallID string         `json:"tool_call_id,omitzero"`
+}
+
+type chatToolCall struct {
+	ID       string       `json:"id"`
+	Type     string       `json:"type"`
+	Function chatFunction `json:"function"`
+}
+
+type chatFunction struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+type chatReasoning struct {
+	Enabled bool `json:"enabled"`
+}
+
+type chatProvider struct {
+	Only              []string      `json:"only"`
+	AllowFallbacks    bool          `json:"allow_fallbacks"`
+	Quantizations     []string      `json:"quantizations,omitzero"`
+	RequireParameters bool          `json:"require_parameters"`
+	DataCollection    string        `json:"data_collection,omitzero"`
+	MaxPrice          *chatMaxPrice `json:"max_price,omitzero"`
+}
+
+type chatMaxPrice struct {
+	Prompt     jsontext.Value `json:"prompt"`
+	Completion jsontext.Value `json:"completion"`
+}
+
+// chatMetadata names the attempt to the vendor, for its records.
+type chatMetadata struct {
+	Run        string    `json:"run"`
+	Generation eyrie.Key `json:"generation"`
+	Attempt    string    `json:"attempt"`
+}
+
+// chatBody builds the request of one attempt, pinned to its lane.
+func (c *Client) chatBody(r *eyrie.Request) ([]byte, error) {
+	s := r.Sampling
+	req := chatRequest{
+		Model: r.Model, Messages: make([]chatMessage, len(r.Generation.Messages)), Tools: jsontext.Value(r.Generation.Tools),
+		Stream: true, MaxTokens: s.MaxTokens,
+		Temperature: s.Temperature, TopP: s.TopP, TopK: s.TopK, MinP: s.MinP, Seed: s.Seed,
+		Reasoning: chatReasoning{Enabled: bool(s.Thinking)},
+		Provider: chatProvider{
+			Only: []string{r.Lane.Tag}, RequireParameters: true, DataCollection: c.cfg.DataCollection,
+			MaxPrice: &chatMaxPrice{perMillion(r.Lane.PromptPrice), perMillion(r.Lane.OutputPrice)},
+		},
+		Metadata: chatMetadata{r.Run, r.Generation.Key, strconv.Itoa(r.Attempt)},
+	}
+	if q := r.Lane.Quantization; q != "" {
+		req.Provider.Quantizations = []string{q}
+	}
+	for i := range r.Generation.Messages {
+		m := &r.Generation.Messages[i]
+		out := chatMessage{Role: m.Role, Name: m.Name, Content: &m.Content, Reasoning: m.Reasoning, ToolCallID: m.ToolCallID}
+		for _, t := range m.ToolCalls {
+			out.ToolCalls = append(out.ToolCalls, chatToolCall{t.ID, "function", chatFunction{t.Name, t.Arguments}})
+		}
+		req.Messages[i] = out
+	}
+	return json.Marshal(&req)
+}
+
+// perMillion prints a price in dollars per million tokens as a JSON number.
+func perMillion(p eyrie.Price) jsontext.Value {
+	return jsontext.Value(p.PerMillion().Decimal())
+}
