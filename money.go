@@ -1,6 +1,7 @@
 package eyrie
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -32,8 +33,7 @@ func ParseMoney(s string) (Money, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%q: %w: %w", s, ErrAmount, err)
 	}
-	hi, lo := bits.Mul64(d.digits, 1)
-	m, ok := scaleUp(hi, lo, d.scale)
+	m, ok := scaleUp(0, d.digits, d.scale)
 	if !ok {
 		return 0, fmt.Errorf("%q: %w: more than %s", s, ErrAmount, MaxMoney)
 	}
@@ -66,11 +66,12 @@ func (m Money) String() string {
 // Cents prints m in dollars rounded to the nearest cent, for people. Use
 // [Money.String] where the amount must be exact.
 func (m Money) Cents() string {
+	sign, u := "", uint64(m)
 	if m < 0 {
-		return "-" + (-m).Cents()
+		sign, u = "-", -u
 	}
-	c := (uint64(m) + uint64(Dollar)/200) / (uint64(Dollar) / 100)
-	return fmt.Sprintf("$%d.%02d", c/100, c%100)
+	c := (u + uint64(Dollar)/200) / (uint64(Dollar) / 100)
+	return fmt.Sprintf("%s$%d.%02d", sign, c/100, c%100)
 }
 
 // Decimal prints m as a plain decimal number of dollars with every digit,
@@ -123,6 +124,14 @@ func ParsePrice(s string) (Price, error) {
 // Known reports whether p was set.
 func (p Price) Known() bool { return p.known }
 
+// or returns p where it is known, and else q.
+func (p Price) or(q Price) Price {
+	if p.known {
+		return p
+	}
+	return q
+}
+
 // IsZero reports whether p is a known price of nothing or no price at all.
 func (p Price) IsZero() bool { return p.digits == 0 }
 
@@ -171,16 +180,24 @@ func (p Price) Cmp(q Price) int {
 		}
 		return 1
 	}
-	// A billion tokens tell apart any two prices that differ by 10⁻²¹ dollars.
-	const many = 1_000_000_000
-	a, b := p.Times(many), q.Times(many)
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
+	if p.digits == 0 || q.digits == 0 {
+		return cmp.Compare(p.digits, q.digits)
 	}
-	return 0
+	// Digits have no trailing zeros, so that the place of the first one decides,
+	// and where it is the same both fit when filled up to the same length.
+	wp, wq := width(p.digits), width(q.digits)
+	return cmp.Or(
+		cmp.Compare(wp-p.scale, wq-q.scale),
+		cmp.Compare(p.digits*pow10[max(wp, wq)-wp], q.digits*pow10[max(wp, wq)-wq]))
+}
+
+// width counts the decimal digits of n, which is not zero.
+func width(n uint64) int {
+	w := 1
+	for w < len(pow10) && n >= pow10[w] {
+		w++
+	}
+	return w
 }
 
 // MarshalText writes p as [Price.String] does.
@@ -284,12 +301,10 @@ func scaleUp(hi, lo uint64, scale int) (Money, bool) {
 		if hi == 0 && lo == 0 {
 			break
 		}
-		if hi > math.MaxUint64/10 {
+		if hi != 0 { // already too much, and it only grows
 			return 0, false
 		}
-		h, l := bits.Mul64(lo, 10)
-		hi = hi*10 + h
-		lo = l
+		hi, lo = bits.Mul64(lo, 10)
 	}
 	up := false
 	for scale > pico {

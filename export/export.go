@@ -2,6 +2,7 @@ package export
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -157,7 +158,7 @@ func (w *writer) refuse(r *Row) string {
 	case len(r.IDs.CompletionIDs) == 0:
 		return "the completion has no ids: its mask would be all zero"
 	case !slices.Contains(w.opts.Include, r.IDs.Known):
-		return r.IDs.Reason
+		return cmp.Or(r.IDs.Reason, fmt.Sprintf("ids of class %s were not asked for", r.IDs.Known))
 	}
 	return ""
 }

@@ -14,6 +14,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/eyrie-ai/eyrie"
 	"github.com/eyrie-ai/eyrie/journal"
@@ -38,7 +39,8 @@ type Item struct {
 type Harvest struct {
 	run     *os.Root
 	prompts map[eyrie.Digest]prompt
-	entries []entry
+	entries []entry               // in the order of compare
+	sets    []string              // that have entries, sorted
 	bills   map[int64]eyrie.Money // of accepted answers, that came late
 }
 
@@ -93,25 +95,25 @@ func Open(run *os.Root) (*Harvest, error) {
 		}
 		e.ordinal = p.ordinal
 	}
-	slices.SortFunc(h.entries, func(a, b entry) int {
-		return cmp.Or(
-			cmp.Compare(a.set, b.set), cmp.Compare(a.ordinal, b.ordinal),
-			slices.Compare(a.prompt[:], b.prompt[:]),
-			cmp.Compare(a.sample, b.sample), cmp.Compare(a.turn, b.turn))
-	})
+	slices.SortFunc(h.entries, compare)
+	for _, e := range h.entries {
+		if len(h.sets) == 0 || h.sets[len(h.sets)-1] != e.set {
+			h.sets = append(h.sets, e.set)
+		}
+	}
 	return h, nil
 }
 
-// Sets lists the sets that have answers, sorted.
-func (h *Harvest) Sets() []string {
-	var out []string
-	for _, e := range h.entries {
-		if len(out) == 0 || out[len(out)-1] != e.set {
-			out = append(out, e.set)
-		}
-	}
-	return out
+// compare orders entries as the data sets do.
+func compare(a, b entry) int {
+	return cmp.Or(
+		cmp.Compare(a.set, b.set), cmp.Compare(a.ordinal, b.ordinal),
+		slices.Compare(a.prompt[:], b.prompt[:]),
+		cmp.Compare(a.sample, b.sample), cmp.Compare(a.turn, b.turn))
 }
+
+// Sets lists the sets that have answers, sorted.
+func (h *Harvest) Sets() []string { return slices.Clone(h.sets) }
 
 // Len counts the accepted generations of a set.
 func (h *Harvest) Len(set string) int {
@@ -132,14 +134,16 @@ func (h *Harvest) Rows(set string, r Rebuilder) iter.Seq2[*Item, error] {
 		stop := make(chan struct{})
 		slots := make(chan chan result, 4*runtime.GOMAXPROCS(0))
 		work := make(chan job)
+		var wg sync.WaitGroup
 		for range runtime.GOMAXPROCS(0) {
-			go rebuild(r, work)
+			wg.Go(func() { rebuild(r, work) })
 		}
-		go h.read(set, slots, work, stop)
+		wg.Go(func() { h.read(set, slots, work, stop) })
 		defer func() {
 			close(stop)
 			for range slots { // until read has ended
 			}
+			wg.Wait()
 		}()
 		for slot := range slots {
 			res := <-slot
@@ -227,8 +231,15 @@ func (c *conversation) item(h *Harvest, rd *journal.Reader, e *entry) (*Item, er
 	if err != nil {
 		return nil, err
 	}
-	if e.turn != len(c.answers) {
-		return nil, fmt.Errorf("harvest: turn %d of prompt %s stands without the turn before it", e.turn, c.prompt.ID)
+	for len(c.answers) < e.turn {
+		a, err := h.elsewhere(rd, *e, len(c.answers))
+		if err != nil {
+			return nil, err
+		}
+		if a == nil {
+			return nil, fmt.Errorf("harvest: turn %d of prompt %s stands without turn %d before it", e.turn, c.prompt.ID, len(c.answers))
+		}
+		c.answers = append(c.answers, a)
 	}
 	item := &Item{Record: rec, Sampling: started.Sampling, Generation: eyrie.Generation{
 		Key: rec.Key, Set: e.set, PromptID: c.prompt.ID, Prompt: e.prompt, Turn: e.turn, Sample: e.sample,
@@ -236,6 +247,25 @@ func (c *conversation) item(h *Harvest, rd *journal.Reader, e *entry) (*Item, er
 	}}
 	c.answers = append(c.answers, rec.Answer())
 	return item, nil
+}
+
+// elsewhere reads the answer to another turn of an entry's conversation that was
+// given for another set: sets may share conversations, and each turn is bought
+// once. It returns nil where there is none.
+func (h *Harvest) elsewhere(rd *journal.Reader, e entry, turn int) (*eyrie.Answer, error) {
+	e.turn = turn
+	for _, e.set = range h.sets {
+		i, ok := slices.BinarySearchFunc(h.entries, e, compare)
+		if !ok {
+			continue
+		}
+		rec, err := read[*eyrie.EndedRecord](rd, h.entries[i].ref)
+		if err != nil {
+			return nil, err
+		}
+		return rec.Answer(), nil
+	}
+	return nil, nil
 }
 
 func read[T eyrie.Record](rd *journal.Reader, ref journal.Ref) (T, error) {

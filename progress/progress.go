@@ -141,17 +141,19 @@ func (s *State) ended(r *eyrie.EndedRecord, ref journal.Ref) {
 }
 
 // settled books a late bill where its attempt ran. A bill for several attempts
-// at once is booked with the first.
+// at once is booked with the first of them that is not billed yet.
 func (s *State) settled(r *eyrie.SettledRecord) {
-	for i, a := range r.Attempts {
+	booked := false
+	for _, a := range r.Attempts {
 		o, ok := s.open[a]
 		if !ok {
 			continue
 		}
 		delete(s.open, a)
-		if i == 0 {
+		if !booked {
 			s.set(o.set).Cost = s.set(o.set).Cost.Add(r.Cost)
 			s.lane(o.lane).Cost = s.lane(o.lane).Cost.Add(r.Cost)
+			booked = true
 		}
 	}
 }
@@ -264,14 +266,25 @@ func (s *State) Set(name string) Set {
 }
 
 // Sets lists the data sets that have anything, sorted by name.
-func (s *State) Sets() []Set { return sorted(s, s.sets) }
-
-// Lanes lists the lanes that were used, sorted by name.
-func (s *State) Lanes() []Lane { return sorted(s, s.lanes) }
-
-func sorted[T any](s *State, m map[string]*T) []T {
+func (s *State) Sets() []Set {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	return sorted(s.sets)
+}
+
+// Lanes lists the lanes that were used, sorted by name.
+func (s *State) Lanes() []Lane {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	out := sorted(s.lanes)
+	for i := range out {
+		out[i].Failures = maps.Clone(out[i].Failures) // ours goes on changing
+	}
+	return out
+}
+
+// sorted copies the values of m in the order of their names. Callers hold mu.
+func sorted[T any](m map[string]*T) []T {
 	out := make([]T, 0, len(m))
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		out = append(out, *m[k])
