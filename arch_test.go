@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -130,17 +131,28 @@ var calls = map[string][]string{
 
 // sourceFile is one file of Go that is not a test.
 type sourceFile struct {
-	name string // from the module's root
-	pkg  string // the folder, from the module's root
-	ast  *ast.File
+	pkg string // the folder, from the module's root
+	ast *ast.File
 }
 
 var fileSet = token.NewFileSet()
 
-// sources parses the module's files, whatever system they are for.
-func sources(t *testing.T) (files []sourceFile) {
+// sources are the module's files, whatever system they are for.
+func sources(t *testing.T) []sourceFile {
 	t.Helper()
-	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+	files, err := parsed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 20 {
+		t.Fatalf("only %d files found: this test does not see the project", len(files))
+	}
+	return files
+}
+
+// parsed parses the module once for all tests.
+var parsed = sync.OnceValues(func() (files []sourceFile, err error) {
+	err = filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -154,18 +166,11 @@ func sources(t *testing.T) (files []sourceFile) {
 		if err != nil {
 			return err
 		}
-		name = filepath.ToSlash(name)
-		files = append(files, sourceFile{name, path.Dir(name), f})
+		files = append(files, sourceFile{path.Dir(filepath.ToSlash(name)), f})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(files) < 20 {
-		t.Fatalf("only %d files found: this test does not see the project", len(files))
-	}
-	return files
-}
+	return files, err
+})
 
 // skip passes over folders that are not the module's.
 func skip(dir string) error {

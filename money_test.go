@@ -128,6 +128,9 @@ func TestWhatIsNotAnAmount(t *testing.T) {
 			t.Errorf("ParsePrice(%q) = %v, %v; want ErrAmount", in, p, err)
 		}
 	}
+	if _, err := eyrie.ParseMoney("-1"); err == nil || !strings.Contains(err.Error(), "negative") {
+		t.Errorf("of a negative amount the error is %v", err)
+	}
 	for _, in := range []string{"9223372.036854775808", "9223372.0368547758070000001", "1e7", "1e400", "99999999999999999999"} {
 		if m, err := eyrie.ParseMoney(in); !errors.Is(err, eyrie.ErrAmount) || m != 0 {
 			t.Errorf("ParseMoney(%q) = %d, %v; want ErrAmount for an amount out of range", in, m, err)
@@ -194,6 +197,26 @@ func TestTimesSaturates(t *testing.T) {
 	})
 }
 
+func TestTimesRoundsUpWhateverIsDropped(t *testing.T) {
+	for _, tt := range []struct {
+		price  string
+		tokens int
+		want   eyrie.Money
+	}{
+		{"1e-12", 1, 1},
+		{"1e-13", 1, 1},
+		{"1e-13", 10, 1},
+		{"1e-13", 11, 2},
+		{"1e-400", math.MaxInt, 1},
+		{"0.0000000000010000000001", 10_000_000_000, 10_000_000_001},
+		{"9000000000000000001e-36", 100_000_000_000_000_000, 900_000_000_001}, // the remainder is in the 19 digits that go first
+	} {
+		if got := mustPrice(t, tt.price).Times(tt.tokens); got != tt.want {
+			t.Errorf("%s × %d = %d, want %d", tt.price, tt.tokens, got, tt.want)
+		}
+	}
+}
+
 func TestTimesOfNothing(t *testing.T) {
 	dear := mustPrice(t, "1")
 	for _, n := range []int{0, -1, math.MinInt} {
@@ -205,6 +228,28 @@ func TestTimesOfNothing(t *testing.T) {
 		if got := p.Times(math.MaxInt); got != 0 {
 			t.Errorf("%v × MaxInt = %d, want 0", p, got)
 		}
+	}
+}
+
+func TestPriceInWords(t *testing.T) {
+	for in, want := range map[string]string{
+		"0.00000225":               "0.00000225",
+		"2.25e-06":                 "0.00000225",
+		"0.0000000000000000000001": "0.0000000000000000000001",
+		"00.10":                    "0.1",
+		"1e3":                      "1000",
+		"0.000":                    "0",
+		"1.234567890123456789":     "1.234567890123456789",
+		"1.2345678901234567890":    "1.234567890123456789",
+		"1.23456789012345678910":   "1.23456789012345679", // the 20th digit rounds up, whatever follows
+		"99999999999999999999.5":   "100000000000000000000",
+	} {
+		if got := mustPrice(t, in).String(); got != want {
+			t.Errorf("%s prints as %s, want %s", in, got, want)
+		}
+	}
+	if got := (eyrie.Price{}).String(); got != "?" {
+		t.Errorf("an unknown price prints as %s", got)
 	}
 }
 

@@ -47,7 +47,7 @@ func (x *exchange) admit(r *http.Request) *refusal {
 		return refused
 	}
 	var refused *refusal
-	if x.q, refused = readChat(r); jsontext.Value(x.q.body).IsValid() {
+	if x.q, refused = readChat(r); jsontext.Value(x.q.body).IsValid(lenient) {
 		x.Body = x.q.body
 	}
 	if refused != nil {

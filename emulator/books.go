@@ -178,7 +178,7 @@ func ReadBooks(data []byte) ([]Entry, error) {
 	var list []Entry
 	for line := range slices.Values(splitLines(data)) {
 		var e Entry
-		if err := json.Unmarshal(line, &e); err != nil {
+		if err := json.Unmarshal(line, &e, lenient); err != nil {
 			return nil, err
 		}
 		list = append(list, e)

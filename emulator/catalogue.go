@@ -289,9 +289,10 @@ func text(v jsontext.Value) string {
 	return s
 }
 
-// mustJSON marshals values that cannot fail to marshal.
+// mustJSON marshals values that cannot fail to marshal. Parts that clients sent
+// are passed on as they are, so it is as lenient as the reader of requests.
 func mustJSON(v any) []byte {
-	data, err := json.Marshal(v, json.Deterministic(true))
+	data, err := json.Marshal(v, json.Deterministic(true), lenient)
 	if err != nil {
 		panic(fmt.Sprintf("emulator: marshal %T: %v", v, err))
 	}

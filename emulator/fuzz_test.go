@@ -2,6 +2,7 @@ package emulator_test
 
 import (
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,14 +17,18 @@ func FuzzChat(f *testing.F) {
 	f.Add(`{"model":"moonshotai/kimi-k2.5","messages":[{"role":"assistant","content":null,"tool_calls":[{"id":1,"function":{"arguments":"{\"a\":1e999}"}}]},{"role":"tool","content":[{"type":"text"}]}]}`)
 	f.Add(`{"model":"moonshotai/kimi-k2.5","messages":[{"role":"user"}],"tools":[{"type":"function","function":{"name":"f","parameters":{"$ref":"#"}}}],"tool_choice":"required"}`)
 	f.Add(`{"model":"moonshotai/kimi-k2.5","messages":[{"role":"user"}],"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"x":{"type":"integer","minimum":9e99}},"required":["x"]}}}],"tool_choice":"required"}`)
+	f.Add(ask("hi", `"metadata":{"a":"1","a":"2"},"stream":true,"debug":{"echo_upstream_body":true},`))
+	f.Add(ask("\xff\\ud800", `"user":"\xfe","debug":{"echo_upstream_body":true},"stream":true,`))
 	f.Add(`{"messages":{}}`)
 	f.Add(`[`)
 	scenario := emulator.DefaultScenario()
 	scenario.Text.MedianTokens = 20
-	s, err := emulator.New(emulator.Config{Vocabulary: smallVocabulary(), Scenario: &scenario})
+	path := filepath.Join(f.TempDir(), "books.jsonl")
+	s, err := emulator.New(emulator.Config{Vocabulary: smallVocabulary(), Scenario: &scenario, BooksPath: path})
 	if err != nil {
 		f.Fatal(err)
 	}
+	f.Cleanup(func() { s.Close() })
 	f.Fuzz(func(t *testing.T, body string) {
 		before := s.Totals().Requests
 		r := httptest.NewRequest("POST", "/api/v1/chat/completions", strings.NewReader(body))

@@ -12,6 +12,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
+// lenient is how the vendor reads JSON: repeated names and ill-formed text pass.
+var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
 // maxBody is the largest request body that is read.
 const maxBody = 32 << 20
 
@@ -80,13 +83,12 @@ var (
 func readChat(r *http.Request) (*chatRequest, *refusal) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	if err != nil {
-		return nil, own(400, "bad_request", "Could not read the request body", nil)
+		return &chatRequest{}, own(400, "bad_request", "Could not read the request body", nil)
 	}
 	q := &chatRequest{body: body}
 	if len(body) > maxBody {
 		return q, own(413, "too_large", "Request body is too large", fields{"error_type": errorType(413)})
 	}
-	lenient := json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if err := json.Unmarshal(body, &q.given, lenient); err != nil {
 		return q, own(400, "bad_request", "Invalid JSON in request body", nil)
 	}

@@ -260,8 +260,8 @@ func TestControl(t *testing.T) {
 func TestBooksFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "books.jsonl")
 	s, web := start(t, func(c *emulator.Config, _ *emulator.Scenario) { c.BooksPath = path })
-	for range 3 {
-		chat(t, web, ask("hello", pinned))
+	for range 3 { // with repeated names, which are legal JSON
+		chat(t, web, ask("hello", pinned+`"metadata":{"a":"1","a":"2"},`))
 	}
 	data, err := os.ReadFile(path) // while the server runs
 	if err != nil {

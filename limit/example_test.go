@@ -7,11 +7,11 @@ import (
 	"github.com/eyrie-ai/eyrie/limit"
 )
 
-// A lane takes what it is given at first, then refuses one and asks for ten
-// seconds.
+// A small lane takes what it is given at first, then refuses one and asks for
+// ten seconds.
 func Example() {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	l := limit.New(limit.Config{Start: 4})
+	l := limit.New(limit.Config{Start: 4, Cut: 0.5})
 
 	for range 4 {
 		for l.Room(now) > 0 {
@@ -29,5 +29,5 @@ func Example() {
 
 	// Output:
 	// after four were taken: 8 of which run 7
-	// after a refusal: 4 room 0 opens in 10s
+	// after a refusal: 3 room 0 opens in 10s
 }

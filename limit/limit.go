@@ -59,9 +59,6 @@ const noise = 0.05
 // before the lane is rested.
 const sick = 0.2
 
-// memory is how many of the latest requests that share is taken over.
-const memory = 64
-
 // Limiter is the limit of one lane. It is not safe for concurrent use.
 type Limiter struct {
 	cfg      Config
@@ -70,7 +67,7 @@ type Limiter struct {
 	refused  float64   // share of the latest requests
 	troubled float64   // share of the latest requests
 	ceiling  float64   // where the limit was last cut; 0 before the first cut
-	cut      time.Time // requests that started before this belong to the last cut
+	cut      time.Time // requests that had started by then belong to the last cut
 	opens    time.Time // nothing may start before this
 	cool     time.Duration
 	accepted int // since the last cut
@@ -105,10 +102,15 @@ func (l *Limiter) Start() { l.running++ }
 // Done notes that a request is over, whatever came of it.
 func (l *Limiter) Done() { l.running-- }
 
+// memory is how many of the latest requests the shares of refusals and of
+// trouble are taken over. On a large lane they are many, so that chance does
+// not pile up enough noise for a cut; a small one learns from one refusal.
+func (l *Limiter) memory() float64 { return min(max(16, l.limit/2), 256) }
+
 // Accepted notes that the lane took a request: it answers, or has begun to.
 func (l *Limiter) Accepted(now time.Time) {
-	l.refused -= l.refused / memory
-	l.troubled -= l.troubled / memory
+	l.refused -= l.refused / l.memory()
+	l.troubled -= l.troubled / l.memory()
 	l.accepted++
 	if float64(l.accepted) >= l.limit {
 		l.cool = l.cfg.CoolDown
@@ -138,16 +140,19 @@ func (l *Limiter) step(now time.Time) float64 {
 // cuts the limit. Wait is what the server asked for, or zero; jitter in [0,1)
 // spreads the lanes' own waits.
 func (l *Limiter) Refused(now, started time.Time, wait time.Duration, jitter float64) {
-	l.refused += (1 - l.refused) / memory
+	l.refused += (1 - l.refused) / l.memory()
 	if wait > 0 {
 		l.close(now.Add(wait))
 	}
-	if started.Before(l.cut) || l.refused < noise {
+	if !started.After(l.cut) || l.refused < noise {
 		return
 	}
 	// What the lane held while it refused is the best guess at its capacity.
 	l.ceiling = min(l.limit, max(1, float64(l.running)))
 	l.limit = max(1, l.cfg.Cut*l.ceiling)
+	// What follows is judged by itself: else the next refusal by chance, on top
+	// of those that made this cut, would make another.
+	l.refused = 0
 	l.accepted, l.cut = 0, now
 	if wait <= 0 {
 		l.close(now.Add(time.Duration(float64(l.cool) * (0.5 + jitter))))
@@ -160,7 +165,7 @@ func (l *Limiter) Refused(now, started time.Time, wait time.Duration, jitter flo
 // the limit; and a lane that mostly fails rests. Wait is what the server asked
 // for, or zero.
 func (l *Limiter) Trouble(now time.Time, wait time.Duration) {
-	l.troubled += (1 - l.troubled) / memory
+	l.troubled += (1 - l.troubled) / l.memory()
 	if wait > 0 {
 		l.close(now.Add(wait))
 	}

@@ -121,7 +121,7 @@ func (w *world) refuse(began time.Time) {
 func (w *world) used() float64   { return w.busy / w.could }
 func (w *world) wasted() float64 { return float64(w.refused) / float64(w.started) }
 
-// TestUsesALane plays an hour on lanes of several sizes: after ten minutes,
+// TestUsesALane plays half an hour on lanes of several sizes: after ten minutes,
 // most of their places are used and few requests are refused.
 func TestUsesALane(t *testing.T) {
 	for _, tt := range []struct {
@@ -135,7 +135,7 @@ func TestUsesALane(t *testing.T) {
 		{"few places", 5, 20 * time.Second, 0, 0.85, 0.12},
 		{"some places", 50, 20 * time.Second, 0, 0.9, 0.05},
 		{"many places, short answers", 300, 5 * time.Second, 0, 0.9, 0.01},
-		{"many places, long answers", 300, time.Minute, 0, 0.9, 0.02},
+		{"many places, long answers", 300, time.Minute, 0, 0.9, 0.03},
 		{"very many places, long answers", 1500, time.Minute, 0, 0.9, 0.01},
 		{"refusals for no reason", 300, 20 * time.Second, 0.01, 0.9, 0.05},
 		{"refusals for no reason, very many places", 1500, 20 * time.Second, 0.01, 0.9, 0.05},
@@ -144,7 +144,7 @@ func TestUsesALane(t *testing.T) {
 			w := newWorld(limit.Config{}, steady(tt.capacity))
 			w.answer, w.noise = tt.answer, tt.noise
 			w.run(10 * time.Minute)
-			w.run(50 * time.Minute)
+			w.run(20 * time.Minute)
 			w.check(t, tt.used, tt.wasted)
 		})
 	}
@@ -171,13 +171,13 @@ func TestFollowsALaneThatChanges(t *testing.T) {
 		return 1000
 	})
 	w.run(10 * time.Minute)
-	w.check(t, 0.9, 0.01)
+	w.check(t, 0.9, 0.02)
 	w.run(10 * time.Minute) // fewer places
-	w.check(t, 0.85, 0.1)
+	w.check(t, 0.8, 0.15)
 	w.run(10 * time.Minute) // more again: found out on the way
-	w.check(t, 0.6, 0.01)
+	w.check(t, 0.65, 0.01)
 	w.run(10 * time.Minute)
-	w.check(t, 0.93, 0.01)
+	w.check(t, 0.9, 0.01)
 }
 
 // TestAnEarlyRefusalIsOvercome: what a lane refused in its first second, when
@@ -191,7 +191,7 @@ func TestAnEarlyRefusalIsOvercome(t *testing.T) {
 	})
 	w.run(10 * time.Minute)
 	w.run(10 * time.Minute)
-	w.check(t, 0.93, 0.01)
+	w.check(t, 0.9, 0.01)
 }
 
 // TestObeysAdvice: a lane that says how long to wait is not asked before.
@@ -200,7 +200,7 @@ func TestObeysAdvice(t *testing.T) {
 	w.wait = 15 * time.Second
 	w.run(10 * time.Minute)
 	w.run(20 * time.Minute)
-	w.check(t, 0.6, 0.01)
+	w.check(t, 0.7, 0.06)
 }
 
 func TestNeverOverItsMaximum(t *testing.T) {
@@ -260,33 +260,46 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-func TestDoublesUntilTheFirstRefusal(t *testing.T) {
+// refuse has requests refused that were sent before now, until the lane is
+// closed: it takes a few refusals for that, which may be noise.
+func refuse(t *testing.T, l *limit.Limiter, now time.Time, jitter float64) {
+	t.Helper()
+	for range 20 {
+		l.Refused(now, now.Add(-time.Second), 0, jitter)
+		if l.Opens().After(now) {
+			return
+		}
+	}
+	t.Fatal("the limit is not cut by 20 refusals in a row")
+}
+
+func TestDoublesUntilTheFirstCut(t *testing.T) {
 	l := limit.New(limit.Config{Start: 10})
 	for _, want := range []int{20, 40, 80} {
-		for range l.Limit() {
-			for l.Room(noon) > 0 {
-				l.Start()
-			}
-			l.Accepted(noon)
-		}
+		acceptRound(l, noon)
 		if l.Limit() != want {
 			t.Fatalf("the limit is %d, want %d", l.Limit(), want)
 		}
 	}
-	before := l.Limit()
-	l.Refused(noon, noon.Add(-time.Second), 0, 0)
-	if l.Limit() >= before {
-		t.Fatalf("the limit is %d after a refusal at %d", l.Limit(), before)
+	refuse(t, l, noon, 0)
+	later := noon.Add(time.Hour)
+	for range 3 {
+		before := l.Limit()
+		acceptRound(l, later)
+		if l.Limit() <= before || l.Limit() >= 2*before {
+			t.Errorf("after a cut, the limit went from %d to %d; want it to grow and not to double", before, l.Limit())
+		}
 	}
-	before = l.Limit()
-	for range before {
-		for l.Room(noon.Add(time.Hour)) > 0 {
+}
+
+// acceptRound has as many requests accepted as the limit is, while all of it
+// is in use.
+func acceptRound(l *limit.Limiter, now time.Time) {
+	for range l.Limit() {
+		for l.Room(now) > 0 {
 			l.Start()
 		}
-		l.Accepted(noon)
-	}
-	if l.Limit() == before || l.Limit() >= 2*before {
-		t.Errorf("the limit went from %d to %d after a refusal; want it to grow and not to double", before, l.Limit())
+		l.Accepted(now)
 	}
 }
 
@@ -303,37 +316,52 @@ func TestGrowsOnlyWhenFull(t *testing.T) {
 // TestOneCutPerEpisode: of the many requests that a full lane refuses at once,
 // one cuts its limit.
 func TestOneCutPerEpisode(t *testing.T) {
-	l := running(100, limit.Config{Start: 100})
-	for i := range 100 {
-		l.Done()
-		l.Refused(noon.Add(time.Duration(i)*time.Millisecond), noon.Add(-time.Second), 0, 0.5)
+	for name, between := range map[string]time.Duration{"one after another": time.Millisecond, "in the same instant": 0} {
+		t.Run(name, func(t *testing.T) {
+			l := running(100, limit.Config{Start: 100, Cut: 0.5})
+			for i := range 100 {
+				l.Done()
+				l.Refused(noon.Add(time.Duration(i)*between), noon, 0, 0.5)
+			}
+			if l.Limit() < 40 || l.Limit() > 50 { // another cut would be to 25
+				t.Errorf("the limit is %d, want it cut in half once", l.Limit())
+			}
+			before := l.Limit()
+			refuse(t, l, noon.Add(time.Hour), 0)
+			if l.Limit() >= before {
+				t.Errorf("the limit is %d after another episode", l.Limit())
+			}
+		})
 	}
-	if want := 69; l.Limit() != want { // 0.7 × the 99 that ran on
-		t.Errorf("the limit is %d, want %d", l.Limit(), want)
-	}
+}
 
-	later := noon.Add(time.Minute)
-	l = running(50, limit.Config{Start: 50})
-	l.Refused(noon, noon, 0, 0)
-	for range 49 { // sent and refused in the same instant
-		l.Refused(noon, noon, 0, 0)
+// TestARefusalNowAndThenIsNoise: on a lane with many places, one refusal in a
+// hundred changes nothing.
+func TestARefusalNowAndThenIsNoise(t *testing.T) {
+	l := limit.New(limit.Config{Start: 300, Max: 300})
+	for l.Room(noon) > 0 {
+		l.Start()
 	}
-	if l.Limit() != 35 {
-		t.Errorf("the limit is %d, want 35", l.Limit())
+	for i := range 10_000 {
+		if i%100 == 50 {
+			l.Refused(noon.Add(time.Duration(i)*time.Second), noon.Add(time.Duration(i-1)*time.Second), 0, 0)
+			continue
+		}
+		l.Accepted(noon.Add(time.Duration(i) * time.Second))
 	}
-	l.Refused(later, later.Add(-time.Second), 0, 0) // sent after the cut
-	if l.Limit() >= 35 {
-		t.Errorf("the limit is %d after another episode", l.Limit())
+	if l.Limit() != 300 || l.Opens().After(noon) {
+		t.Errorf("the limit is %d, it opens at %v; want 300 and never closed", l.Limit(), l.Opens())
 	}
 }
 
 func TestALimitIsNeverLessThanOne(t *testing.T) {
-	l := running(1, limit.Config{Start: 1})
+	l := running(4, limit.Config{Start: 4})
 	for i := range 20 {
-		at := noon.Add(time.Duration(i) * time.Hour)
-		l.Refused(at, at.Add(-time.Second), 0, 0)
+		refuse(t, l, noon.Add(time.Duration(i)*time.Hour), 0)
 	}
-	l.Done()
+	for range 4 {
+		l.Done()
+	}
 	if l.Limit() != 1 || l.Room(noon.Add(100*time.Hour)) != 1 {
 		t.Errorf("the limit is %d, want 1", l.Limit())
 	}
@@ -361,33 +389,54 @@ func TestAdviceClosesTheLane(t *testing.T) {
 }
 
 func TestCoolDownLengthensWhileRefusalsGoOn(t *testing.T) {
-	l := running(10, limit.Config{Start: 10, CoolDown: time.Second, MaxCool: 5 * time.Second})
+	l := running(1000, limit.Config{Start: 1000, CoolDown: time.Second, MaxCool: 5 * time.Second})
 	at := noon
-	refuse := func(jitter float64) time.Duration {
+	closed := func(jitter float64) time.Duration {
 		at = at.Add(time.Hour)
-		l.Refused(at, at.Add(-time.Second), 0, jitter)
+		refuse(t, l, at, jitter)
 		return l.Opens().Sub(at)
 	}
 	for i, want := range []time.Duration{1, 2, 4, 5, 5} {
-		if got := refuse(0.5); got != want*time.Second {
-			t.Errorf("refusal %d closes the lane for %v, want %vs", i, got, int64(want))
+		if got := closed(0.5); got != want*time.Second {
+			t.Errorf("cut %d closes the lane for %v, want %ds", i, got, want)
 		}
 	}
-	if got := refuse(0); got != 2500*time.Millisecond {
+	if got := closed(0); got != 2500*time.Millisecond {
 		t.Errorf("without jitter it is closed for %v, want half of 5s", got)
 	}
-	if got := refuse(0.999); got < 7*time.Second || got > 7500*time.Millisecond {
+	if got := closed(0.999); got < 7*time.Second || got > 7500*time.Millisecond {
 		t.Errorf("with all jitter it is closed for %v, want about 1.5 times 5s", got)
 	}
-	for range l.Limit() + 1 {
-		l.Accepted(noon)
+	for n := 0; n <= l.Limit(); n++ {
+		l.Accepted(at)
 	}
-	if got := refuse(0.5); got != time.Second {
+	if got := closed(0.5); got != time.Second {
 		t.Errorf("after a limit's worth of accepted requests it is closed for %v, want 1s", got)
 	}
 }
 
-func TestTroubleClosesTheLaneAndLeavesItsLimit(t *testing.T) {
+// TestTroubleIsNoRefusal: server errors never cut the limit. Now and then they
+// change nothing; many of them stop its growth, and let the lane rest.
+func TestTroubleIsNoRefusal(t *testing.T) {
+	l := running(64, limit.Config{Start: 64})
+	l.Trouble(noon, 0)
+	if l.Room(noon) != 0 || l.Opens().After(noon) {
+		t.Errorf("one error closes the lane until %v", l.Opens())
+	}
+	l.Accepted(noon)
+	if l.Limit() != 65 {
+		t.Errorf("after one error the limit is %d, want it to grow", l.Limit())
+	}
+	for range 100 {
+		l.Trouble(noon, 0)
+	}
+	l.Accepted(noon)
+	if l.Limit() != 65 || !l.Opens().After(noon) {
+		t.Errorf("when most fails, the limit is %d and the lane opens at %v; want 65 and a rest", l.Limit(), l.Opens())
+	}
+}
+
+func TestTroubleWithAdviceClosesTheLane(t *testing.T) {
 	l := running(10, limit.Config{Start: 64})
 	l.Trouble(noon, 10*time.Second)
 	l.Trouble(noon, time.Second)

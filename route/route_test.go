@@ -1,6 +1,7 @@
 package route_test
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 
@@ -64,27 +65,49 @@ func TestPick(t *testing.T) {
 	}
 }
 
-// TestPickTakesNothingThatDoesNotFit: whatever stands to choose from, what is
-// picked has room and fits, and nothing better stands before it.
-func TestPickTakesNothingThatDoesNotFit(t *testing.T) {
+// TestPickTakesTheBestThatFits compares with the plain reading of the rule: of
+// what has room and fits, what is not avoided comes first, then what keeps to
+// its share, then what holds least over it, then what stands first.
+func TestPickTakesTheBestThatFits(t *testing.T) {
 	candidate := rapid.Custom(func(t *rapid.T) route.Candidate {
 		return route.Candidate{
 			Lane: &eyrie.Lane{Overruns: rapid.Bool().Draw(t, "avoided")},
 			Room: rapid.IntRange(-1, 2).Draw(t, "room"),
-			Hold: eyrie.Money(rapid.IntRange(0, 4).Draw(t, "hold")),
+			Hold: eyrie.Money(rapid.IntRange(0, 6).Draw(t, "hold")),
 		}
 	})
 	avoided := func(l *eyrie.Lane) bool { return l.Overruns }
 	rapid.Check(t, func(t *rapid.T) {
 		cands := rapid.SliceOfN(candidate, 0, 6).Draw(t, "candidates")
-		free := eyrie.Money(rapid.IntRange(0, 4).Draw(t, "free"))
-		fits := func(c route.Candidate) bool { return c.Room > 0 && c.Hold <= free }
-		best := func(c route.Candidate) bool { return fits(c) && !avoided(c.Lane) }
-		want := slices.IndexFunc(cands, best)
-		if want < 0 {
-			want = slices.IndexFunc(cands, fits)
+		m := route.Money{Free: eyrie.Money(rapid.IntRange(0, 6).Draw(t, "free"))}
+		m.Share = eyrie.Money(rapid.IntRange(0, int(m.Free)).Draw(t, "share"))
+		over := func(c route.Candidate) eyrie.Money {
+			if c.Hold <= m.Share {
+				return 0
+			}
+			return c.Hold
 		}
-		if got, why := route.Pick(cands, route.Money{Free: free, Share: free}, avoided); got != want || (why == route.Picked) != (want >= 0) {
+		var fit []int
+		for i, c := range cands {
+			if c.Room > 0 && c.Hold <= m.Free {
+				fit = append(fit, i)
+			}
+		}
+		slices.SortStableFunc(fit, func(i, j int) int {
+			a, b := cands[i], cands[j]
+			if avoided(a.Lane) != avoided(b.Lane) {
+				if avoided(b.Lane) {
+					return -1
+				}
+				return 1
+			}
+			return cmp.Compare(over(a), over(b))
+		})
+		want := -1
+		if len(fit) > 0 {
+			want = fit[0]
+		}
+		if got, why := route.Pick(cands, m, avoided); got != want || (why == route.Picked) != (want >= 0) {
 			t.Fatalf("Pick = %d, %d; want %d", got, why, want)
 		}
 	})

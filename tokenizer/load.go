@@ -28,7 +28,7 @@ func LoadFS(fsys fs.FS) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := r.make()
+	m, err := r.build()
 	if err != nil {
 		return nil, err
 	}

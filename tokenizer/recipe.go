@@ -45,8 +45,8 @@ type model struct {
 	digest     [sha256.Size]byte // of the recipe
 }
 
-// make builds the model of a recipe.
-func (r *recipe) make() (*model, error) {
+// build makes the model of a recipe.
+func (r *recipe) build() (*model, error) {
 	m := &model{
 		recipe:    r,
 		added:     make(map[int32]addedToken, len(r.added)),

@@ -1,8 +1,10 @@
 package openrouter_test
 
 import (
+	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -92,6 +94,24 @@ func TestBill(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestNoNetwork reads documents over a network that is away.
+func TestNoNetwork(t *testing.T) {
+	c, err := openrouter.New(openrouter.Config{Key: testKey, BaseURL: testBase, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return nil, errors.New("away")
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err1 := c.Account(t.Context())
+	_, err2 := c.Bill(t.Context(), "gen-1")
+	_, err3 := c.Endpoints(t.Context(), model)
+	for _, err := range []error{err1, err2, err3} {
+		if e, ok := eyrie.AsError(err); !ok || e.Kind != again || e.Charged != no || e.Class != "connection" || !strings.Contains(e.Error(), "away") {
+			t.Errorf("%#v", err)
+		}
 	}
 }
 

@@ -37,7 +37,7 @@ func (c *Client) statusError(resp *http.Response, body []byte) *eyrie.Error {
 func (c *Client) explain(e *vendorError, status int) *eyrie.Error {
 	out := e.classify(status)
 	out.Err = c.tidy(out.Err)
-	if out.Class == strconv.Itoa(http.StatusUnauthorized) && c.key.mayHeal(time.Now()) {
+	if out.Class == strconv.Itoa(http.StatusUnauthorized) && out.Kind == eyrie.StopRun && c.key.mayHeal(time.Now()) {
 		out.Kind, out.LaneWide, out.RetryAfter = eyrie.Again, true, keyPause
 		out.Hint = "the key worked before, so it is tried again for a while"
 	}
@@ -82,6 +82,8 @@ func (e *vendorError) classify(status int) *eyrie.Error {
 	switch {
 	case code == http.StatusTooManyRequests:
 		e.tooMany(out)
+	case e.relayed() && (code == http.StatusUnauthorized || code == http.StatusPaymentRequired):
+		out.Kind, out.LaneWide = eyrie.Elsewhere, true // the vendor's account with the provider, not ours with the vendor
 	case code == http.StatusUnauthorized:
 		out.Kind, out.LaneWide, out.Hint = eyrie.StopRun, true, "check the API key"
 	case code == http.StatusPaymentRequired:
@@ -105,6 +107,11 @@ func (e *vendorError) classify(status int) *eyrie.Error {
 		out.Kind = eyrie.Again
 	}
 	return out
+}
+
+// relayed reports whether a provider made the error, and not the vendor.
+func (e *vendorError) relayed() bool {
+	return e.provider != "" && (e.raw != "" || strings.EqualFold(e.message, "Provider returned error"))
 }
 
 // words is the error's text, to be searched.

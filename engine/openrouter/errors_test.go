@@ -43,6 +43,8 @@ func TestRefusals(t *testing.T) {
 		{"400 relayed, a refusal", 400, relayed(400, "refusal", ""), giveUp, no, ""},
 		{"400 relayed, odd", 400, relayed(400, "invalid_request", "bad thing"), elsewhere, no, "bad thing"},
 		{"401", 401, own(401, "No auth credentials found", ""), stopRun, no, "check the API key"},
+		{"401 relayed", 401, relayed(401, "authentication", "bad key"), elsewhere, no, "AtlasCloud"},
+		{"402 relayed", 402, relayed(402, "payment_required", "no balance"), elsewhere, no, "AtlasCloud"},
 		{"402 with previous errors", 402, own(402, "This request requires more credits, or fewer max_tokens. You requested up to 16384 tokens, but can only afford 400.", `,"metadata":{"provider_name":null,"previous_errors":[{"code":402}]}`), stopRun, no, "goes on where it was"},
 		{"403 key limit", 403, own(403, "Key limit exceeded (monthly limit). Manage it using the keys page", ""), stopRun, no, "raise the key's limit"},
 		{"403 workspace budget", 403, own(403, "Workspace budget is used up", ""), stopRun, no, ""},
@@ -92,6 +94,44 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestWords reads errors inside 200 that carry a word instead of a code.
+func TestWords(t *testing.T) {
+	for _, row := range []struct {
+		word    string
+		class   string
+		kind    eyrie.ErrorKind
+		charged eyrie.Charged
+	}{
+		{"rate_limit_exceeded", "in-band 429", again, no},
+		{"payment_required", "in-band 402", stopRun, no},
+		{"authentication", "in-band 401", stopRun, no},
+		{"permission_denied", "in-band 403", stopRun, no},
+		{"provider_overloaded", "in-band 503", again, unknown},
+		{"provider_unavailable", "in-band 502", again, unknown},
+		{"timeout", "in-band 504", again, unknown},
+		{"not_found", "in-band 404", elsewhere, no},
+		{"invalid_request", "in-band 400", giveUp, no},
+		{"unprocessable", "in-band 422", giveUp, no},
+		{"content_policy_violation", "in-band 400", giveUp, no},
+		{"context_length_exceeded", "in-band 400", giveUp, no},
+		{"something_new", "in-band 502", again, unknown},
+	} {
+		for name, body := range map[string]string{
+			"at the top":  `{"error":{"message":"x","error_type":"` + row.word + `"}}`,
+			"in metadata": `data: {"error":{"message":"x","code":"` + row.word + `","metadata":{"error_type":"` + row.word + `"}},"choices":[]}` + "\n\n",
+		} {
+			h := play(t, 200, asStream, body)
+			if h.class() != row.class || h.kind() != row.kind || h.charged() != row.charged {
+				t.Errorf("%s %s: %q, %v, charged %v; want %q, %v, %v", row.word, name, h.class(), h.kind(), h.charged(), row.class, row.kind, row.charged)
+			}
+			// After text nothing is sure.
+			if h := play(t, 200, asStream, delta(thinks)+"data: "+strings.TrimPrefix(body, "data: ")+"\n\n"); h.class() != row.class || h.charged() != unknown {
+				t.Errorf("%s %s, after text: %q, charged %v", row.word, name, h.class(), h.charged())
+			}
+		}
+	}
+}
+
 // TestWait reads how long the server asks to wait (P58, P64).
 func TestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -113,6 +153,7 @@ func TestWait(t *testing.T) {
 			{"a year", 429, http.Header{"Retry-After": {"31536000"}}, "{}", 10 * time.Minute},
 			{"for ever", 429, http.Header{"Retry-After": {"1e300"}}, "{}", 10 * time.Minute},
 			{"reset in the header, in milliseconds", 429, http.Header{"X-Ratelimit-Reset": {reset}}, "{}", 45 * time.Second},
+			{"reset in the header, in seconds", 429, http.Header{"X-Ratelimit-Reset": {fmt.Sprint(time.Now().Add(45 * time.Second).Unix())}}, "{}", 45 * time.Second},
 			{"reset in the body", 429, nil, `{"error":{"message":"x","metadata":{"headers":{"X-RateLimit-Reset":"` + reset + `"}}}}`, 45 * time.Second},
 			{"availability", 429, nil, `{"error":{"message":"x","availability":{"code":"capacity_exhausted","retryable":true,"retry_after":5}}}`, 5 * time.Second},
 			{"a page of the edge", 429, http.Header{"Content-Type": {"text/html"}}, "<html>", time.Minute},
@@ -162,6 +203,28 @@ func TestKeyHeals(t *testing.T) {
 			if refused != phase.refuse || h.kind() != phase.last {
 				t.Errorf("from %v: refused %d times, then %v; want %d, %v", phase.at, refused, h.kind(), phase.refuse, phase.last)
 			}
+		}
+	})
+}
+
+// TestKeyInBand refuses a key inside 200s, which are no sign that it works.
+func TestKeyInBand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bodies := []string{delta(thinks) + delta(says) + finish("stop", "") + billed() + done}
+		for range 21 {
+			bodies = append(bodies, `{"error":{"code":401,"message":"User not found."}}`)
+		}
+		c, _ := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			io.WriteString(w, bodies[0])
+			bodies = bodies[1:]
+		}), nil)
+		var h *heard
+		for len(bodies) > 0 && h.kind() != stopRun {
+			h = ask(t, t.Context(), c, request(recordedLane()))
+			time.Sleep(30 * time.Second)
+		}
+		if h.class() != "in-band 401" || h.kind() != stopRun || len(bodies) != 0 {
+			t.Errorf("%v, with %d to go", h.err, len(bodies))
 		}
 	})
 }

@@ -21,7 +21,9 @@ type response struct {
 	body        []byte
 }
 
-// fuzzed starts a vendor that answers whatever it is told to.
+// fuzzed starts a vendor that answers whatever it is told to. The network makes
+// coverage differ from run to run, so fuzz with -fuzzminimizetime 10x, or most
+// of the time goes into looking for smaller inputs.
 func fuzzed(f *testing.F) (*openrouter.Client, *atomic.Pointer[response]) {
 	next := new(atomic.Pointer[response])
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

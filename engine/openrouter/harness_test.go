@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,7 +31,7 @@ type memory struct {
 	conns chan net.Conn
 	done  chan struct{}
 	once  sync.Once
-	dials int
+	dials atomic.Int32
 }
 
 func newMemory() *memory { return &memory{conns: make(chan net.Conn), done: make(chan struct{})} }
@@ -52,7 +53,7 @@ func (m *memory) Close() error {
 func (m *memory) Addr() net.Addr { return &net.UnixAddr{Name: "memory", Net: "memory"} }
 
 func (m *memory) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	m.dials++
+	m.dials.Add(1)
 	here, there := net.Pipe()
 	select {
 	case m.conns <- there:
@@ -197,7 +198,7 @@ func (h *heard) class() string {
 }
 
 func (h *heard) kind() eyrie.ErrorKind {
-	if h.err == nil {
+	if h == nil || h.err == nil {
 		return 0
 	}
 	return h.err.Kind

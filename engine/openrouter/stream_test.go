@@ -169,6 +169,8 @@ func TestBodies(t *testing.T) {
 		{"P11 comments and nothing else", 200, asJSON, ": OPENROUTER PROCESSING\n\n: OPENROUTER PROCESSING\n\n", "stream cut", ""},
 		{"a page", 200, asPage, "<!DOCTYPE html><p>hello", "not a stream", "hello"},
 		{"a page called a stream", 200, asStream, "<html>hello", "not a stream", "hello"},
+		{"a refusal in a 200", 200, asJSON, `{"error":{"code":402,"message":"Insufficient credits"}}`, "in-band 402", "credits"},
+		{"an error zipped badly", 503, zipped, "not gzip", "503", ""},
 		{"plain text", 200, http.Header{"Content-Type": {"text/plain"}}, "internal error", "not a stream", "internal error"},
 		{"content null", 200, asJSON, strings.Replace(answer, `"Final"`, "null", 1), "empty answer", ""},
 		{"gzip, though not asked for", 200, zipped, gzipped(stream), "", ""},
@@ -199,6 +201,35 @@ func gzipped(s string) string {
 	return b.String()
 }
 
+// TestTorn reads responses whose connection breaks before their end.
+func TestTorn(t *testing.T) {
+	for _, begun := range []string{"", `{"id":"gen-1","choices":[{"message":{"content":"half`, "<html>half", delta(thinks)} {
+		synctest.Test(t, func(t *testing.T) {
+			c, _ := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("X-Generation-Id", "gen-1")
+				io.WriteString(w, begun)
+				w.(http.Flusher).Flush()
+				panic(http.ErrAbortHandler)
+			}), nil)
+			h := ask(t, t.Context(), c, request(recordedLane()))
+			if h.class() != "stream cut" || h.kind() != again || h.charged() != unknown || h.ID != "gen-1" {
+				t.Errorf("%q and no more: %v, charged %v", begun, h.err, h.charged())
+			}
+			if begun != "" && begun[0] != 'd' && string(h.FinalFrame) != begun {
+				t.Errorf("kept %q", h.FinalFrame)
+			}
+		})
+	}
+}
+
+// TestEndlessEvent gives up on an event that does not end.
+func TestEndlessEvent(t *testing.T) {
+	h := play(t, 200, asStream, delta(thinks)+"data: "+strings.Repeat("x", 33<<20))
+	if h.class() != "bad frame" || h.charged() != unknown || h.Reasoning != "First " {
+		t.Errorf("%v, charged %v", h.err, h.charged())
+	}
+}
+
 // TestToolCalls puts calls together from their pieces.
 func TestToolCalls(t *testing.T) {
 	paris, rome := eyrie.ToolCall{ID: "a", Name: "get_weather", Arguments: `{"city":"Paris"}`}, eyrie.ToolCall{ID: "b", Name: "get_weather", Arguments: `{"city":"Rome"}`}
@@ -220,6 +251,7 @@ func TestToolCalls(t *testing.T) {
 		{"no index, two calls in turn", piece(headA) + piece(args(`{"city":"Paris"}`)) + piece(headB) + piece(args(`{"city":"Rome"}`)), []eyrie.ToolCall{paris, rome}},
 		{"no index, two calls at once", piece(`"id":"a","function":{"name":"get_weather","arguments":"{\"city\":\"Paris\"}"}`, `"id":"b","function":{"name":"get_weather","arguments":"{\"city\":\"Rome\"}"}`), []eyrie.ToolCall{paris, rome}},
 		{"index a string", piece(`"index":"0",`+headA) + piece(`"index":"0",`+args(`{"city":"Paris"}`)), []eyrie.ToolCall{paris}},
+		{"no arguments", piece(`"index":0,` + headA), []eyrie.ToolCall{{ID: "a", Name: "get_weather"}}},
 		{"one id for two calls", piece(`"index":0,"id":"a","function":{"name":"get_weather","arguments":"{\"city\":\"Paris\"}"}`) + piece(`"index":1,"id":"a","function":{"name":"get_weather","arguments":"{\"city\":\"Rome\"}"}`), []eyrie.ToolCall{paris, {ID: "a", Name: rome.Name, Arguments: rome.Arguments}}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -262,6 +294,26 @@ func TestFinalFrames(t *testing.T) {
 	if h.err != nil || len(h.FinalFrame) > 64<<10 || !bytes.Contains(h.FinalFrame, []byte("0.00253")) || !bytes.Contains(h.FinalFrame, []byte(`"finish_reason":"stop"`)) {
 		t.Errorf("%v; kept %d bytes, ending in %.300q", h.err, len(h.FinalFrame), h.FinalFrame[max(0, len(h.FinalFrame)-300):])
 	}
+}
+
+// TestUnsendable cannot be sent: nothing leaves, nothing is charged.
+func TestUnsendable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		for name, spoil := range map[string]func(*eyrie.Generation){
+			"a message that is not UTF-8": func(g *eyrie.Generation) { g.Messages[0].Content = "\xff" },
+			"tools that are not JSON":     func(g *eyrie.Generation) { g.Tools = []byte("[{") },
+		} {
+			r := request(w.lanes[atlas])
+			spoil(r.Generation)
+			if h := ask(t, t.Context(), w.client, r); h.class() != "request" || h.kind() != giveUp || h.charged() != no {
+				t.Errorf("%s: %v, charged %v", name, h.err, h.charged())
+			}
+		}
+		if n := len(w.Books()); n != 0 {
+			t.Errorf("%d requests were sent", n)
+		}
+	})
 }
 
 // TestRequest reads what the vendor got.

@@ -70,14 +70,19 @@ func within(limit time.Duration, dial dialer) dialer {
 }
 
 // unpacked returns a response's body as it was meant. Compression is never
-// asked for, and comes from a careless proxy all the same.
+// asked for, and comes from a careless proxy all the same. Beside an error the
+// body is empty.
 func unpacked(resp *http.Response) (io.Reader, error) {
 	switch name := strings.ToLower(resp.Header.Get("Content-Encoding")); name {
 	case "", "identity":
 		return resp.Body, nil
 	case "gzip", "x-gzip":
-		return gzip.NewReader(resp.Body)
+		z, err := gzip.NewReader(resp.Body)
+		if err != nil {
+			return http.NoBody, fmt.Errorf("gzip: %w", err)
+		}
+		return z, nil
 	default:
-		return nil, fmt.Errorf("the body is compressed with %q, which was not asked for", name)
+		return http.NoBody, fmt.Errorf("the body is compressed with %q, which was not asked for", name)
 	}
 }

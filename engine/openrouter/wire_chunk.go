@@ -2,7 +2,6 @@ package openrouter
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -77,25 +76,8 @@ func (d *chunkDecoder) bestReasoning() []byte {
 func (d *chunkDecoder) decode(frame []byte) error {
 	d.keep, d.billed = false, false
 	over := d.over()
-	d.start(frame)
-	values := 0
-	for ; ; values++ {
-		more, err := d.more()
-		if err != nil {
-			return err
-		}
-		if !more {
-			break
-		}
-		if k := d.dec.PeekKind(); k != '{' && k != 'n' {
-			return fmt.Errorf("%s where an object was to be", k)
-		}
-		if err := d.object(d.member); err != nil {
-			return err
-		}
-	}
-	if values == 0 {
-		return errors.New("nothing in it")
+	if err := d.read(frame); err != nil {
+		return err
 	}
 	if d.garbled && d.strange == "" {
 		d.strange, d.keep = "a text in it is not Unicode", true
@@ -109,6 +91,23 @@ func (d *chunkDecoder) decode(frame []byte) error {
 		d.keepFrame(frame)
 	}
 	return nil
+}
+
+// read walks through the values of a frame, which should be one object.
+func (d *chunkDecoder) read(frame []byte) error {
+	d.start(frame)
+	for {
+		more, err := d.more()
+		if err != nil || !more {
+			return err
+		}
+		if k := d.dec.PeekKind(); k != '{' && k != 'n' {
+			return fmt.Errorf("%s where an object was to be", k)
+		}
+		if err := d.object(d.member); err != nil {
+			return err
+		}
+	}
 }
 
 // keepFrame keeps a frame, or whatever else came, as it came.

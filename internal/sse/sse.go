@@ -99,14 +99,14 @@ func (r *Reader) line() ([]byte, error) {
 			return line, nil
 		}
 		scanned = r.end - r.start
+		if scanned > r.max+len("data: ") {
+			return nil, fmt.Errorf("sse: %w of %d bytes", ErrTooLong, r.max)
+		}
 		if r.err != nil {
 			if r.err == io.EOF && scanned > 0 {
 				return nil, io.ErrUnexpectedEOF
 			}
 			return nil, r.err
-		}
-		if scanned > r.max+len("data: ") {
-			return nil, fmt.Errorf("sse: %w of %d bytes", ErrTooLong, r.max)
 		}
 		r.fill()
 	}

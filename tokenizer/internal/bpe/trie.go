@@ -111,6 +111,11 @@ type trieBuilder struct {
 	nodes []node
 	free  [][4]uint64 // for each block, a bit for each free place
 	open  []int       // blocks worth searching
+
+	// The labels of the children of all nodes being laid out, from the root
+	// down, and where the entries of each child end.
+	labels []byte
+	ends   []int32
 }
 
 // openBlocks is how many blocks are searched for a place.
@@ -130,32 +135,39 @@ func buildTrie(entries []entry) trie {
 }
 
 // sortEntries sorts by text. Texts must not be empty; equal ones are for the
-// caller to find. The first two bytes are sorted by counting, which leaves
-// little to compare.
+// caller to find. It counts its way through the first eight bytes, two at a
+// time from the last, which leaves little to compare.
 func sortEntries(entries []entry) {
-	ends := make([]int32, 1<<16)
-	for i := range entries {
-		ends[entries[i].key>>48]++
-	}
-	sum := int32(0)
-	for i, n := range ends {
-		ends[i] = sum
-		sum += n
-	}
-	sorted := make([]entry, len(entries))
-	for _, e := range entries {
-		at := &ends[e.key>>48]
-		sorted[*at] = e
-		*at++
-	}
-	start := int32(0)
-	for _, end := range ends {
-		if end-start > 1 {
-			slices.SortFunc(sorted[start:end], compareEntries)
+	from, to := entries, make([]entry, len(entries))
+	counts := make([]int32, 1<<16)
+	for shift := 0; shift < 64; shift += 16 {
+		clear(counts)
+		for i := range from {
+			counts[uint16(from[i].key>>shift)]++
 		}
-		start = end
+		sum := int32(0)
+		for digit, n := range counts {
+			counts[digit] = sum
+			sum += n
+		}
+		for i := range from {
+			at := &counts[uint16(from[i].key>>shift)]
+			to[*at] = from[i]
+			*at++
+		}
+		from, to = to, from
 	}
-	copy(entries, sorted)
+	// After an even number of rounds the result is in entries again.
+	for i := 0; i < len(entries); {
+		end := i + 1
+		for end < len(entries) && entries[end].key == entries[i].key {
+			end++
+		}
+		if end-i > 1 {
+			slices.SortFunc(entries[i:end], func(a, b entry) int { return cmp.Compare(a.text, b.text) })
+		}
+		i = end
+	}
 }
 
 // eachPrefix calls link for each of the sorted entries with the longest other
@@ -175,13 +187,6 @@ func eachPrefix(entries []entry, link func(r, prefix rank)) {
 		link(e.rank, prefix)
 		stack = append(stack, e)
 	}
-}
-
-func compareEntries(a, b entry) int {
-	if a.key != b.key {
-		return cmp.Compare(a.key, b.key)
-	}
-	return cmp.Compare(a.text, b.text)
 }
 
 // at returns byte i of the text, for the first eight without going there.
@@ -218,25 +223,27 @@ func (b *trieBuilder) fill(n uint32, entries []entry, depth int) {
 
 // branch lays out the children of node n, of which there are several.
 func (b *trieBuilder) branch(n uint32, entries []entry, depth int) {
-	var labelBuf [numBytes]byte
-	var endBuf [numBytes]int32
-	labels, ends := labelBuf[:0], endBuf[:0] // children and where their entries end
+	mark := len(b.labels)
 	for i := range entries {
-		if c := entries[i].at(depth); len(labels) == 0 || c != labels[len(labels)-1] {
-			labels, ends = append(labels, c), append(ends, 0)
+		c := entries[i].at(depth)
+		if last := len(b.labels) - 1; last < mark || c != b.labels[last] {
+			b.labels, b.ends = append(b.labels, c), append(b.ends, 0)
 		}
-		ends[len(ends)-1] = int32(i + 1)
+		b.ends[len(b.ends)-1] = int32(i + 1)
 	}
-	base := b.place(labels)
+	count := len(b.labels) - mark
+	base := b.place(b.labels[mark:])
 	b.nodes[n].base = base
-	for _, c := range labels {
+	for _, c := range b.labels[mark:] {
 		b.take(base^uint32(c), n)
 	}
 	start := int32(0)
-	for i, c := range labels {
-		b.fill(base^uint32(c), entries[start:ends[i]], depth+1)
-		start = ends[i]
+	for i := range count {
+		c, end := b.labels[mark+i], b.ends[mark+i]
+		b.fill(base^uint32(c), entries[start:end], depth+1)
+		start = end
 	}
+	b.labels, b.ends = b.labels[:mark], b.ends[:mark]
 }
 
 // place finds a base under which the places of all labels are free.
