@@ -156,8 +156,8 @@ func dataSets() ([]string, error) {
 }
 
 // scenario is how the emulated vendor behaves.
-const scenario = `text: {median_tokens: 320, sigma: 0.5, noncanonical: 0.01, trailing_space: 0.02}
-timing: {ttft: 800ms, ttft_sigma: 0.5, token_rate: 60, rate_sigma: 0.3, write_every: 200ms}
+const scenario = `text: {median_tokens: 320, sigma: 0.4, noncanonical: 0.01, trailing_space: 0.02}
+timing: {ttft: 600ms, ttft_sigma: 0.5, token_rate: 70, rate_sigma: 0.3, write_every: 200ms}
 generation: {delay: 1s, cancelled_delay: 2s}
 endpoints:
   atlas-cloud/int4: {max_in_flight: 1980}
@@ -173,7 +173,7 @@ faults:
 func (d *demonstration) job(budget string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "model: moonshotai/kimi-k2.5\ntokenizer: ./model\nbudget: %s\noutput: ./run\n", budget)
-	fmt.Fprintf(&b, "concurrency: 2000\nsampling: {temperature: 1.0, max_tokens: 1024}\ndatasets:\n")
+	fmt.Fprintf(&b, "concurrency: 2000\nsampling: {temperature: 1.0, max_tokens: 800}\ndatasets:\n")
 	for _, path := range d.sets {
 		abs, err := filepath.Abs(path)
 		if err != nil {

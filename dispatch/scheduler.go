@@ -236,7 +236,7 @@ func (s *scheduler) exhausted(now time.Time) bool {
 
 // Why nothing more is started.
 const (
-	idleMoney = "the rest of the budget is held by answers that are not billed yet"
+	idleMoney = "the rest of the budget is held by answers under way or not billed yet"
 	idleLanes = "every lane is full"
 	idleFeed  = "waiting for prompts"
 	idleDone  = "what is under way may be enough"
