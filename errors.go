@@ -60,6 +60,9 @@ type Error struct {
 	Subject string // on what, such as a lane's tag
 	Kind    ErrorKind
 	Charged Charged
+	// PromptOnly narrows an unknown charge: the vendor answered with an error
+	// instead of a completion, and by its own rules bills the prompt at most.
+	PromptOnly bool
 	// Class names the kind of failure in statistics, such as "429" or
 	// "stream cut". It never holds text of the vendor.
 	Class string

@@ -94,6 +94,8 @@ func (l *Lane) WorstCase(promptTokens, maxTokens int) Money {
 			out = max(out, l.MaxOutput)
 		case l.Context > 0:
 			out = max(out, l.Context)
+		default:
+			return MaxMoney // no answer is too long for it
 		}
 	}
 	worst := l.worstAt(promptTokens, promptTokens, out)

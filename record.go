@@ -67,9 +67,11 @@ type EndedRecord struct {
 	OK     bool   `json:"ok"`
 	Class  string `json:"class,omitzero"`
 	Detail string `json:"detail,omitzero"`
-	// Charged says whether Cost is known; where it is not, the hold stays.
+	// Charged says whether Cost is known; where it is not, the hold stays, or
+	// as much of it as Hold says when that is given.
 	Charged Charged `json:"charged"`
 	Cost    Money   `json:"cost"`
+	Hold    Money   `json:"hold,omitzero"`
 
 	ID            string       `json:"id,omitzero"`
 	Provider      string       `json:"provider,omitzero"`

@@ -85,6 +85,9 @@ func (r *Runner) journaled(ctx context.Context, a *attempt) error {
 	}
 	rec.SetAnswer(a.answer)
 	rec.Charged, rec.Cost = a.charge()
+	if rec.Charged == eyrie.ChargedUnknown {
+		rec.Hold = a.rest()
+	}
 	if a.err != nil {
 		rec.Class, rec.Detail = a.err.Class, clip(a.err.Error())
 	}
@@ -144,6 +147,15 @@ func (a *attempt) charge() (eyrie.Charged, eyrie.Money) {
 		return eyrie.ChargedNo, 0
 	}
 	return eyrie.ChargedUnknown, 0
+}
+
+// rest is what stays held for an attempt whose charge is unknown, when that is
+// less than what was reserved, and else 0.
+func (a *attempt) rest() eyrie.Money {
+	if a.err == nil || !a.err.PromptOnly {
+		return 0
+	}
+	return max(1, holdFor(a.lane.Lane, a.task.gen.PromptTokens, 0))
 }
 
 // nextTurn prepares the conversation's next generation, or journals why there

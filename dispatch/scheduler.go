@@ -409,6 +409,9 @@ func (s *scheduler) settle(a *attempt) {
 	}
 	s.meter.done = false
 	s.cfg.Ledger.Seen(a.number, a.answer.ID)
+	if rest := a.rest(); rest > 0 {
+		s.cfg.Ledger.Lower(a.number, rest)
+	}
 	s.bills.add(s.cfg.Ledger.Unknown(a.number), time.Now())
 }
 
@@ -442,7 +445,7 @@ func (s *scheduler) failed(a *attempt) {
 		}
 		t.avoid[a.lane.Tag] = true
 	}
-	if e.Charged == eyrie.ChargedNo && !e.LaneWide {
+	if e.PromptOnly || e.Charged == eyrie.ChargedNo && !e.LaneWide {
 		t.free++
 	}
 	if s.ctx.Err() != nil {
@@ -494,7 +497,7 @@ func (s *scheduler) judgeLane(a *attempt) {
 // wrong thing.
 func strike(class string) bool {
 	switch class {
-	case "wrong provider", "wrong model", "usage", "reasoning", "pipeline", "overrun":
+	case "wrong provider", "wrong model", "usage", "reasoning", "pipeline", "overrun", "tool call", "cached answer", "bad frame":
 		return true
 	}
 	return false

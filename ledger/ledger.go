@@ -105,6 +105,22 @@ func (l *Ledger) Unknown(attempt int64) Bill {
 	return Bill{attempt, h.id, h.amount}
 }
 
+// Lower reduces what is held for an attempt whose worst case is known to be
+// less than was thought. It never raises it.
+func (l *Ledger) Lower(attempt int64, amount eyrie.Money) {
+	h, ok := l.holds[attempt]
+	if !ok || amount >= h.amount {
+		return
+	}
+	if h.ended {
+		l.unbilled -= h.amount - amount
+	} else {
+		l.inFlight -= h.amount - amount
+	}
+	h.amount = amount
+	l.holds[attempt] = h
+}
+
 // SettleAll replaces what is held for several attempts by one common charge.
 func (l *Ledger) SettleAll(attempts []int64, cost eyrie.Money) {
 	any := false
@@ -172,6 +188,9 @@ func (l *Ledger) Apply(r eyrie.Record) {
 			l.Seen(r.Attempt, r.ID)
 		}
 		if r.Charged == eyrie.ChargedUnknown {
+			if r.Hold > 0 {
+				l.Lower(r.Attempt, r.Hold)
+			}
 			l.Unknown(r.Attempt)
 		} else {
 			l.Settle(r.Attempt, r.Cost)

@@ -123,7 +123,7 @@ func (s *State) ended(r *eyrie.EndedRecord, ref journal.Ref) {
 			lane.Failures = map[string]int{}
 		}
 		lane.Failures[r.Class]++
-		if r.Charged != eyrie.ChargedNo {
+		if r.Charged != eyrie.ChargedNo && r.Hold == 0 {
 			s.paid[r.Key]++
 		}
 		return

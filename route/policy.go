@@ -44,6 +44,8 @@ func (p *Policy) Judge(lanes []*eyrie.Lane) []Verdict {
 // objection returns the first reason against a lane, or "".
 func (p *Policy) objection(l *eyrie.Lane) string {
 	switch {
+	case l.Closed != "":
+		return l.Closed
 	case !l.PromptPrice.Known() || !l.OutputPrice.Known():
 		return "its price is unknown"
 	case len(p.Only) > 0 && !slices.ContainsFunc(p.Only, func(n string) bool { return names(n, l) }):

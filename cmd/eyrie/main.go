@@ -130,6 +130,7 @@ token ids with a loss mask.
 	cmd.SetErr(a.stderr)
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.SetFlagErrorFunc(flagError)
+	addProfiles(cmd)
 	cmd.AddCommand(a.initCmd(), a.planCmd(), a.runCmd(), a.statusCmd(), a.exportCmd(), a.emulateCmd())
 	return cmd
 }

@@ -113,7 +113,7 @@ func (s *session) close() {
 }
 
 // gather is how long text may gather between two reads of a stream.
-const gather = 200 * time.Millisecond
+const gather = 500 * time.Millisecond
 
 // connect reads the engines' catalogues and applies the policy.
 func (a *app) connect(ctx context.Context, s *session) error {

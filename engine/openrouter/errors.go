@@ -99,6 +99,7 @@ func (e *vendorError) classify(status int) *eyrie.Error {
 		out.LaneWide = true
 		if !e.unreached {
 			out.Charged = eyrie.ChargedUnknown
+			out.PromptOnly = status == code && insured(code)
 		}
 	default:
 		out.Kind, out.Charged = eyrie.Elsewhere, eyrie.ChargedUnknown
@@ -107,6 +108,17 @@ func (e *vendorError) classify(status int) *eyrie.Error {
 		out.Kind = eyrie.Again
 	}
 	return out
+}
+
+// insured reports the statuses with which the vendor answers instead of a
+// completion. What ended in an error is not billed, by its own rules, but for
+// the prompt perhaps. Behind a time-out anything may have happened.
+func insured(code int) bool {
+	switch code {
+	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, 529:
+		return true
+	}
+	return false
 }
 
 // relayed reports whether a provider made the error, and not the vendor.

@@ -1,6 +1,7 @@
 package openrouter_test
 
 import (
+	"iter"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -90,32 +91,8 @@ func FuzzStream(f *testing.F) {
 
 // slowly finds the content of a body, and whether there is an error in it.
 func slowly(body []byte) (content string, failed bool) {
-	type choice struct {
-		Delta, Message jsontext.Value
-		Error          jsontext.Value
-	}
-	text := strings.TrimLeft(string(body), "\ufeff \t\r\n")
-	var docs []string
-	if strings.HasPrefix(text, "{") {
-		docs = []string{text}
-	} else {
-		var event []string
-		for line := range strings.SplitSeq(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text), "\n") {
-			if data, ok := strings.CutPrefix(line, "data"); ok && (data == "" || data[0] == ':') {
-				event = append(event, strings.TrimPrefix(strings.TrimPrefix(data, ":"), " "))
-			}
-			if line == "" && event != nil {
-				doc, last := strings.CutSuffix(strings.TrimSpace(strings.Join(event, "\n")), "[DONE]")
-				docs, event = append(docs, doc), nil
-				if last {
-					break
-				}
-			}
-		}
-	}
-	lenient := json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true), json.MatchCaseInsensitiveNames(false))
-	for _, doc := range docs {
-		dec := jsontext.NewDecoder(strings.NewReader(doc), lenient)
+	for _, doc := range documents(string(body)) {
+		dec := jsontext.NewDecoder(strings.NewReader(doc), loose)
 		for {
 			v, err := dec.ReadValue()
 			if err != nil {
@@ -126,24 +103,54 @@ func slowly(body []byte) (content string, failed bool) {
 				case "error":
 					failed = failed || v.Kind() != 'n'
 				case "choices":
-					var list []jsontext.Value
-					if json.Unmarshal(v, &list, lenient) != nil {
-						continue
-					}
-					for _, c := range list {
-						for name, v := range members(c) {
-							switch name {
-							case "error":
-								failed = failed || v.Kind() != 'n'
-							case "delta", "message":
-								for name, v := range members(v) {
-									var s string
-									if name == "content" && json.Unmarshal(v, &s, lenient) == nil {
-										content += s
-									}
-								}
-							}
-						}
+					c, f := choices(v)
+					content, failed = content+c, failed || f
+				}
+			}
+		}
+	}
+	return content, failed
+}
+
+// documents cuts a body into its JSON documents.
+func documents(body string) (docs []string) {
+	body = strings.TrimLeft(body, "\ufeff \t\r\n")
+	if strings.HasPrefix(body, "{") {
+		return []string{body}
+	}
+	var event []string
+	for line := range strings.SplitSeq(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(body), "\n") {
+		if data, ok := strings.CutPrefix(line, "data"); ok && (data == "" || data[0] == ':') {
+			event = append(event, strings.TrimPrefix(strings.TrimPrefix(data, ":"), " "))
+		}
+		if line != "" || event == nil {
+			continue
+		}
+		doc, last := strings.CutSuffix(strings.TrimSpace(strings.Join(event, "\n")), "[DONE]")
+		docs, event = append(docs, doc), nil
+		if last {
+			break
+		}
+	}
+	return docs
+}
+
+// choices finds the same in a list of choices.
+func choices(v jsontext.Value) (content string, failed bool) {
+	var list []jsontext.Value
+	if json.Unmarshal(v, &list, loose) != nil {
+		return "", false
+	}
+	for _, c := range list {
+		for name, v := range members(c) {
+			switch name {
+			case "error":
+				failed = failed || v.Kind() != 'n'
+			case "delta", "message":
+				for name, v := range members(v) {
+					var s string
+					if name == "content" && json.Unmarshal(v, &s, loose) == nil {
+						content += s
 					}
 				}
 			}
@@ -152,13 +159,15 @@ func slowly(body []byte) (content string, failed bool) {
 	return content, failed
 }
 
+var loose = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
 // members yields the members of an object, doubled names as often as they come.
-func members(v jsontext.Value) func(func(string, jsontext.Value) bool) {
+func members(v jsontext.Value) iter.Seq2[string, jsontext.Value] {
 	return func(yield func(string, jsontext.Value) bool) {
 		if v.Kind() != '{' {
 			return
 		}
-		dec := jsontext.NewDecoder(strings.NewReader(string(v)), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+		dec := jsontext.NewDecoder(strings.NewReader(string(v)), loose)
 		dec.ReadToken()
 		for dec.PeekKind() == '"' {
 			name, _ := dec.ReadToken()

@@ -70,8 +70,8 @@ func (a *attempt) inBand() *eyrie.Error {
 	out := a.client.explain(e, http.StatusOK)
 	out.Op, out.Subject = opChat, a.req.Lane.Tag
 	out.Class = "in-band " + out.Class
-	if a.dec.textBytes() > 0 || a.answer.Usage.Given {
-		out.Charged = eyrie.ChargedUnknown // work was done; only the bill tells
+	if a.answer.Chunks > 1 || a.dec.textBytes() > 0 || a.answer.Usage.Given {
+		out.Charged = eyrie.ChargedUnknown // work was begun; only the bill tells
 	}
 	return out
 }
