@@ -17,6 +17,7 @@ type gatherer struct {
 	gathering bool
 	full      bool
 	timer     *time.Timer
+	water     *lowWater // of the stream's own connection; nil where it shares one
 }
 
 func (g *gatherer) Read(p []byte) (int, error) {
@@ -31,6 +32,8 @@ func (g *gatherer) Read(p []byte) (int, error) {
 }
 
 func (g *gatherer) pause() error {
+	g.water.raise()
+	defer g.water.lower()
 	if g.timer == nil {
 		g.timer = time.NewTimer(g.every)
 	} else {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"mime"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"strings"
@@ -64,9 +65,11 @@ type attempt struct {
 	dec    chunkDecoder
 
 	sent   atomic.Bool // a connection was there, so the request may have gone out
-	left   bool        // the consumer left the loop
-	done   bool        // the end of the stream, or of a whole body, was seen
-	cached bool        // the vendor says that it answered from its cache
+	conn   atomic.Pointer[net.Conn]
+	water  *lowWater
+	left   bool // the consumer left the loop
+	done   bool // the end of the stream, or of a whole body, was seen
+	cached bool // the vendor says that it answered from its cache
 }
 
 func (c *Client) newAttempt(r *eyrie.Request, yield func(eyrie.Event, error) bool) *attempt {
@@ -84,6 +87,9 @@ func (a *attempt) run(ctx context.Context) *eyrie.Error {
 		return e
 	}
 	defer resp.Body.Close()
+	if c := a.conn.Load(); c != nil && resp.ProtoMajor == 1 { // one stream a connection
+		a.water = newLowWater(*c)
+	}
 	e = a.receive(ctx, resp)
 	a.answer.Elapsed = time.Since(a.began)
 	if a.done {
@@ -99,7 +105,10 @@ func (a *attempt) send(ctx context.Context) (*http.Response, *eyrie.Error) {
 		return nil, a.fail(eyrie.GiveUp, "request", err)
 	}
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { a.sent.Store(true) },
+		GotConn: func(info httptrace.GotConnInfo) {
+			a.sent.Store(true)
+			a.conn.Store(&info.Conn)
+		},
 	})
 	req, err := a.client.request(ctx, http.MethodPost, "/chat/completions", bytes.NewReader(body))
 	if err != nil {
@@ -186,7 +195,7 @@ func isStream(resp *http.Response, head []byte) bool {
 
 // events takes the events of a stream to its end.
 func (a *attempt) events(ctx context.Context, body io.Reader) *eyrie.Error {
-	g := &gatherer{ctx: ctx, src: body, every: a.client.cfg.Gather}
+	g := &gatherer{ctx: ctx, src: body, every: a.client.cfg.Gather, water: a.water}
 	events := sse.NewReader(g, maxEvent)
 	for !a.done && !a.billedError() {
 		ev, err := events.Next()
