@@ -28,11 +28,12 @@ type SetForecast struct {
 	InBudget   int64 // output tokens the budget buys for it, in proportion
 }
 
-// Forecast is what a job will take. Expected is at the price of the first
-// lane, Low the same with every prompt cached, High at the dearest lane.
+// Forecast is what a job will take. Expected is at the price of the main lane,
+// Low the same with every prompt cached, High at the dearest lane.
 type Forecast struct {
 	Sets     []SetForecast
 	Lanes    []*eyrie.Lane
+	Main     *eyrie.Lane // the one that most of the work will go to
 	Left     eyrie.Money // what the budget has left
 	Low      eyrie.Money
 	Expected eyrie.Money
@@ -49,10 +50,13 @@ func (f *Forecast) Affordable() bool { return f.Expected <= f.Left }
 // Make forecasts a job on lanes, which stand in order of preference and of
 // which there is at least one.
 func Make(sets []SetInput, lanes []*eyrie.Lane, left eyrie.Money, maxTokens, concurrency int) *Forecast {
-	f := &Forecast{Lanes: lanes, Left: left}
 	longest := 0.0
 	for _, in := range sets {
-		s := forecastSet(in, lanes[0])
+		longest = max(longest, in.PromptTokens)
+	}
+	f := &Forecast{Lanes: lanes, Left: left, Main: mainLane(lanes, int(longest), maxTokens, left/eyrie.Money(max(1, concurrency)))}
+	for _, in := range sets {
+		s := forecastSet(in, f.Main)
 		f.Sets = append(f.Sets, s)
 		f.Low = f.Low.Add(s.Low)
 		f.Expected = f.Expected.Add(s.Expected)
@@ -61,11 +65,26 @@ func Make(sets []SetInput, lanes []*eyrie.Lane, left eyrie.Money, maxTokens, con
 			high = max(high, cost(l, l.PromptPrice, s.PromptToGo, s.ToGo-s.Short))
 		}
 		f.High = f.High.Add(high)
-		longest = max(longest, in.PromptTokens)
 	}
 	f.exposure(lanes, int(longest), maxTokens, concurrency)
 	f.divide()
 	return f
+}
+
+// mainLane is the lane that most of the work will go to: the first that holds no
+// more for a request than its share of the money, or the one that holds least.
+func mainLane(lanes []*eyrie.Lane, prompt, maxTokens int, share eyrie.Money) *eyrie.Lane {
+	best := lanes[0]
+	for _, l := range lanes {
+		hold := l.WorstCase(prompt, maxTokens)
+		if hold <= share {
+			return l
+		}
+		if hold < best.WorstCase(prompt, maxTokens) {
+			best = l
+		}
+	}
+	return best
 }
 
 func forecastSet(in SetInput, l *eyrie.Lane) SetForecast {

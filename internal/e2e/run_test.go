@@ -50,7 +50,7 @@ timing: {ttft: 150ms, ttft_sigma: 0.4, token_rate: 160, rate_sigma: 0.3, write_e
 stream: {chunk_tokens: 4}
 generation: {delay: 100ms, cancelled_delay: 300ms}
 endpoints:
-  atlas-cloud/int4: {max_in_flight: 1900}
+  atlas-cloud/int4: {max_in_flight: 2500}
   siliconflow/int4: {max_in_flight: 150, retry_after: "1"}
 faults:
   - {kind: rate_limit, rate: 0.01}
@@ -87,7 +87,9 @@ func TestWholeJob(t *testing.T) {
 		t.Errorf("only %d generations", total)
 	}
 	r.checkKey()
-	report(t, r, c, total)
+	if most := report(t, r, c, total); most < 190*n {
+		t.Errorf("at most %d requests were in flight", most)
+	}
 	if !strings.Contains(second.out, "going on with") {
 		t.Errorf("the second run does not say that it goes on:\n%s", second.out)
 	}
@@ -149,12 +151,14 @@ func (r *rig) checkAcceptedOnce(c census) {
 	}
 }
 
-func report(t *testing.T, r *rig, c census, total int) {
+// report logs what came of a job and returns how many requests were in flight
+// at most.
+func report(t *testing.T, r *rig, c census, total int) (most int) {
 	b := r.totals()
-	most := 0
 	for _, n := range b.MaxInFlight {
 		most += n
 	}
 	t.Logf("%d generations, %d requests, outcomes %v, faults %v, up to %d in flight", total, b.Requests, b.Outcomes, b.Faults, most)
 	t.Logf("rows %v, exact %v, not exact %v, of them or not, not canonical %v", c.rows, c.exact, c.wrong, c.noncanonical)
+	return most
 }
