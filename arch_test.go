@@ -67,12 +67,13 @@ var imports = map[string][]string{
 	"internal/config":    {"."},
 	"internal/durable":   {},
 	"internal/e2e":       {}, // tests only
+	"internal/faultfs":   {"internal/durable"},
 	"internal/sse":       {},
 	"internal/testvocab": {},
 
 	"cmd/eyrie": {
 		".", "chat", "dataset", "dispatch", "emulator", "engine/*", "export", "harvest", "internal/config", "internal/durable",
-		"journal", "ledger", "limit", "plan", "progress", "route", "tokenizer", "tokens",
+		"jinja", "journal", "ledger", "limit", "plan", "progress", "route", "tokenizer", "tokens",
 	},
 	"demo": {}, // uses the program as a person does
 }
@@ -84,11 +85,12 @@ var modules = map[string][]string{
 		".", "chat", "cmd/eyrie", "dataset", "emulator", "emulator/internal/kimi", "engine/*", "export",
 		"internal/config", "jinja", "journal", "tokenizer", "tokenizer/internal/oracle",
 	},
-	"github.com/goccy/go-yaml": {"emulator", "internal/config"},
-	"github.com/spf13/cobra":   {"cmd/eyrie"},
-	"github.com/spf13/pflag":   {"cmd/eyrie"},
-	"golang.org/x/sys":         {"internal/config"},
-	"golang.org/x/term":        {"cmd/eyrie"},
+	"github.com/goccy/go-yaml":      {"emulator", "internal/config"},
+	"github.com/klauspost/compress": {"journal"},
+	"github.com/spf13/cobra":        {"cmd/eyrie"},
+	"github.com/spf13/pflag":        {"cmd/eyrie"},
+	"golang.org/x/sys":              {"internal/config"},
+	"golang.org/x/term":             {"cmd/eyrie"},
 }
 
 // world says which packages may import those parts of the standard library
@@ -98,21 +100,21 @@ var world = map[string][]string{
 	"C":             {},
 	"unsafe":        {},
 	"encoding/json": {"demo", "internal/testvocab"}, // the project's JSON is go-json-experiment's
-	"io/fs":         {"chat", "cmd/eyrie", "dataset", "export", "internal/config", "internal/durable", "journal", "tokenizer", "tokenizer/internal/oracle"},
+	"io/fs":         {"chat", "cmd/eyrie", "dataset", "export", "internal/config", "internal/durable", "internal/faultfs", "journal", "tokenizer", "tokenizer/internal/oracle"},
 	"io/ioutil":     {},
 	"log":           {"tokenizer/internal/*", "tokenizer/internal/ucd/mktable"},
 	"log/slog":      {"cmd/eyrie", "dispatch", "internal/config"},
-	"math/rand":     {"dispatch", "emulator", "tokenizer/internal/oracle"},
+	"math/rand":     {"dispatch", "emulator", "internal/faultfs", "tokenizer/internal/oracle"},
 	"net":           {"cmd/eyrie", "demo", "emulator", "engine/*"},
 	"net/netip":     {"engine/*", "internal/config"}, // these two only read names
 	"net/url":       {"engine/*", "internal/config"},
 	"os": {
 		"chat", "cmd/eyrie", "dataset", "demo", "emulator", "export", "harvest", "internal/config", "internal/durable",
-		"internal/testvocab", "journal", "tokenizer", "tokenizer/internal/oracle", "tokenizer/internal/ucd/mktable",
+		"internal/faultfs", "internal/testvocab", "journal", "tokenizer", "tokenizer/internal/oracle", "tokenizer/internal/ucd/mktable",
 	},
 	"os/exec":   {"demo", "internal/testvocab", "tokenizer/internal/oracle"},
 	"os/signal": {"cmd/eyrie", "demo"},
-	"syscall":   {"cmd/eyrie", "demo", "internal/durable"},
+	"syscall":   {"cmd/eyrie", "demo", "engine/openrouter", "internal/durable"},
 }
 
 // calls says which packages may call what. Time, chance and the environment

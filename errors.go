@@ -14,6 +14,7 @@ type ErrorKind uint8
 const (
 	Again     ErrorKind = iota + 1 // try again, this lane may do it
 	Elsewhere                      // try again on another lane if there is one
+	Pause                          // no request will succeed for now: ask nothing, then probe
 	GiveUp                         // this prompt will not be answered
 	StopRun                        // no request will succeed until a person acts
 )
@@ -24,6 +25,8 @@ func (k ErrorKind) String() string {
 		return "again"
 	case Elsewhere:
 		return "elsewhere"
+	case Pause:
+		return "pause"
 	case GiveUp:
 		return "give up"
 	case StopRun:

@@ -52,6 +52,16 @@ type Lane struct {
 	// as a price list that cannot be computed; empty when it can. The prices of
 	// a closed lane are unknown.
 	Closed string
+	// Health is how it was doing when the list was read.
+	Health Health
+}
+
+// Health is how a vendor saw an endpoint doing at one moment.
+type Health struct {
+	Status     *int          // the vendor's grade: 0 is in order, lower is worse; nil not given
+	Uptime     *float64      // per cent of the last half hour; nil not given
+	Throughput float64       // tokens a second, median; 0 not given
+	Latency    time.Duration // to the first token, median; 0 not given
 }
 
 // Tier is a change of a lane's prices for prompts of at least MinPrompt tokens.

@@ -36,16 +36,9 @@ func (g generalKimi) Answer() AnswerForm { return g.form }
 // parseGeneral compiles a template. tokens holds the variables that name the
 // model's control tokens, such as bos_token.
 func parseGeneral(src string, tokens map[string]string) (Template, error) {
-	t, err := jinja.Parse(templateFile, src)
+	g, err := compile(src, tokens)
 	if err != nil {
 		return nil, err
-	}
-	g := &general{
-		digest:     digestOf(src, tokens),
-		tmpl:       t,
-		tokens:     tokens,
-		kimi:       strings.Contains(src, imMiddle) && strings.Contains(src, sectionBegin),
-		typeScript: strings.Contains(src, "tools_ts_str"),
 	}
 	if !g.kimi {
 		return g, nil
@@ -55,6 +48,20 @@ func parseGeneral(src string, tokens map[string]string) (Template, error) {
 		return nil, err
 	}
 	return generalKimi{g, form}, nil
+}
+
+func compile(src string, tokens map[string]string) (*general, error) {
+	t, err := jinja.Parse(templateFile, src)
+	if err != nil {
+		return nil, err
+	}
+	return &general{
+		digest:     digestOf(src, tokens),
+		tmpl:       t,
+		tokens:     tokens,
+		kimi:       strings.Contains(src, imMiddle) && strings.Contains(src, sectionBegin),
+		typeScript: strings.Contains(src, "tools_ts_str"),
+	}, nil
 }
 
 // kimiForm finds out whether the template opens the reasoning or leaves that to

@@ -29,20 +29,9 @@ func LoadFS(fsys fs.FS, name string) (Template, error) {
 }
 
 func load(fsys fs.FS) (Template, error) {
-	config, err := readConfig(fsys)
+	src, file, config, err := source(fsys)
 	if err != nil {
 		return nil, err
-	}
-	b, err := readOptional(fsys, templateFile)
-	if err != nil {
-		return nil, err
-	}
-	src, file := string(b), templateFile
-	if b == nil {
-		file = tokenizerFile
-		if src, err = embeddedTemplate(&config); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
 	}
 	if src == "" {
 		return builtIn(fsys)
@@ -52,6 +41,23 @@ func load(fsys fs.FS) (Template, error) {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return t, nil
+}
+
+// source finds the source of a folder's template, which is empty where it has
+// none, the file it is in, and the folder's tokenizer_config.json.
+func source(fsys fs.FS) (src, file string, config value, err error) {
+	config, err = readConfig(fsys)
+	if err != nil {
+		return "", "", config, err
+	}
+	b, err := readOptional(fsys, templateFile)
+	if b != nil || err != nil {
+		return string(b), templateFile, config, err
+	}
+	if src, err = embeddedTemplate(&config); err != nil {
+		return "", "", config, fmt.Errorf("%s: %w", tokenizerFile, err)
+	}
+	return src, tokenizerFile, config, nil
 }
 
 // Parse returns the template with the given source, which must not use the

@@ -268,12 +268,12 @@ func TestRepliesFitTheDescription(t *testing.T) {
 				}
 			})
 			path := row.path
-			if strings.Contains(path, "GEN") {
+			if before, after, ok := strings.Cut(path, "GEN"); ok {
 				chat(t, web, ask("hi", ""))
-				path = strings.Replace(path, "GEN", s.Books()[0].ID, 1)
+				path = before + s.Books()[0].ID + after
 			}
-			if strings.Contains(path, "HASH") {
-				path = strings.Replace(path, "HASH", newKey(t, web.URL), 1)
+			if before, after, ok := strings.Cut(path, "HASH"); ok {
+				path = before + newKey(t, web.URL) + after
 			}
 			r, err := http.NewRequestWithContext(t.Context(), strings.ToUpper(row.method), web.URL+"/api/v1"+path, strings.NewReader(row.body))
 			if err != nil {

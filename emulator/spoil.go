@@ -153,6 +153,7 @@ func (x *exchange) errorBody(f *Fault) {
 	status := orElse(f.Status, 429)
 	if f.variant() == "in_choice" {
 		x.c.ended = false
+		x.free = f.Charge != "yes" // and the usage says so
 		x.send("application/json", x.choiceErrorJSON(status, orElse(f.Message, "Provider returned error")))
 		x.settle(Broken, 0)
 		return

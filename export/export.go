@@ -37,6 +37,8 @@ type Options struct {
 	Force bool
 	// Run describes the run for the manifest.
 	Run RunInfo
+	// Surveys are what was assumed of each lane, for the manifest.
+	Surveys map[string]Survey
 }
 
 // ErrFewer is returned when an export would replace one that has more rows.

@@ -97,6 +97,17 @@ type Manifest struct {
 	Lanes            map[string]Lane `json:"lanes"`
 	Refused          int             `json:"refused"`
 	RefusedKnown     map[string]int  `json:"refused_known,omitzero"`
+	// Surveys says what was assumed of each lane of the run, when ids were made
+	// from text.
+	Surveys map[string]Survey `json:"surveys,omitzero"`
+}
+
+// Survey is what the answers of a lane told about it. Habits are shares of the
+// answers to which the assumption could apply; those not listed have the share
+// of a lane of which nothing is known.
+type Survey struct {
+	Answers int                `json:"answers"` // that were surveyed and said something
+	Habits  map[string]float64 `json:"habits,omitzero"`
 }
 
 // RunInfo says which run an export is of.
@@ -106,6 +117,8 @@ type RunInfo struct {
 	TokenizerDigest string `json:"tokenizer_digest"`
 	TemplateDigest  string `json:"template_digest"`
 	Template        string `json:"template"`
+	// Confidence is how sure a row of text had to be to be certified.
+	Confidence float64 `json:"confidence,omitzero"`
 }
 
 // File is one file of an export.
@@ -126,7 +139,7 @@ type Lane struct {
 func newManifest(set string, o Options) *Manifest {
 	return &Manifest{
 		Version: manifestVersion, Set: set, Run: o.Run,
-		Known: map[string]int{}, Lanes: map[string]Lane{}, RefusedKnown: map[string]int{},
+		Known: map[string]int{}, Lanes: map[string]Lane{}, RefusedKnown: map[string]int{}, Surveys: o.Surveys,
 	}
 }
 

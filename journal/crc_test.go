@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"encoding/binary"
 	"fmt"
 	"hash/crc32"
 )
@@ -9,4 +10,9 @@ import (
 // from the package.
 func crc(rest string) string {
 	return fmt.Sprintf("%08x", crc32.Checksum([]byte(rest), crc32.MakeTable(crc32.Castagnoli)))
+}
+
+// littleCRC is the checksum as an index holds it.
+func littleCRC(b []byte) []byte {
+	return binary.LittleEndian.AppendUint32(nil, crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/eyrie-ai/eyrie"
 	"github.com/eyrie-ai/eyrie/internal/durable"
+	"github.com/eyrie-ai/eyrie/internal/faultfs"
 	"github.com/eyrie-ai/eyrie/journal"
 )
 
@@ -37,18 +39,53 @@ func ended(n int) *eyrie.EndedRecord {
 	}
 }
 
-// replay opens the journal, collects its records and closes it.
-func replay(t *testing.T, root *os.Root) ([]journal.Entry, *journal.Torn, error) {
+// replay opens the journal and closes it, and returns its whole records. What
+// Open folded must be their outlines.
+func replay(t *testing.T, fsys journal.FS) ([]journal.Entry, *journal.Torn, error) {
 	t.Helper()
-	var got []journal.Entry
-	j, torn, err := journal.Open(root, func(e journal.Entry) error {
-		got = append(got, e)
+	var folded, whole []journal.Entry
+	j, torn, err := journal.OpenIn(fsys, journal.Options{}, func(e journal.Entry) error {
+		folded = append(folded, e)
 		return nil
 	})
-	if err == nil {
-		err = j.Close()
+	if err != nil {
+		return nil, nil, err
 	}
-	return got, torn, err
+	if err := j.Close(); err != nil {
+		return nil, nil, err
+	}
+	for e, err := range journal.ReadIn(fsys) {
+		if err != nil {
+			t.Fatalf("what opens cannot be read: %v", err)
+		}
+		whole = append(whole, e)
+	}
+	if len(folded) != len(whole) {
+		t.Fatalf("Open folded %d records and Read has %d", len(folded), len(whole))
+	}
+	for i, e := range whole {
+		e.Record = outline(e.Record)
+		if !reflect.DeepEqual(folded[i], e) {
+			t.Fatalf("record %d: Open folded %+v, want the outline %+v", i, folded[i], e)
+		}
+	}
+	return whole, torn, nil
+}
+
+// outline is what of a record needs no text.
+func outline(r eyrie.Record) eyrie.Record {
+	switch r := r.(type) {
+	case *eyrie.PromptRecord:
+		o := *r
+		o.Messages, o.Tools = nil, nil
+		return &o
+	case *eyrie.EndedRecord:
+		o := *r
+		o.Reasoning, o.Content, o.ToolCalls, o.FinalFrame = "", "", nil, ""
+		o.PromptIDs, o.CompletionIDs = nil, nil
+		return &o
+	}
+	return r
 }
 
 func TestRecordsComeBackAsTheyWere(t *testing.T) {
@@ -78,7 +115,7 @@ func TestRecordsComeBackAsTheyWere(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	got, torn, err := replay(t, root)
+	got, torn, err := replay(t, durable.Root(root))
 	if err != nil || torn != nil || len(got) != len(recs) {
 		t.Fatalf("replayed %d of %d records, torn %v, %v", len(got), len(recs), torn, err)
 	}
@@ -152,16 +189,44 @@ func TestManyWritersAtOnce(t *testing.T) {
 			t.Fatalf("record %d at %v: %+v, %v", n, ref, r, err)
 		}
 	}
-	if got, _, err := replay(t, root); err != nil || len(got) != 3*writers*each {
+	if got, _, err := replay(t, durable.Root(root)); err != nil || len(got) != 3*writers*each {
 		t.Errorf("replayed %d of %d: %v", len(got), 3*writers*each, err)
 	}
+}
+
+// put makes the whole content of a file.
+func put(t testing.TB, fsys journal.FS, name string, b []byte) {
+	t.Helper()
+	err := durable.WriteFileIn(fsys, name, func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// get reads a whole file.
+func get(t testing.TB, fsys journal.FS, name string) []byte {
+	t.Helper()
+	f, err := fsys.OpenFile(name, os.O_RDONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.NewSectionReader(f, 0, 1<<40))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 // TestTornAtEveryByte cuts a journal at every byte of its last batch: what was
 // acknowledged before is there, and the journal goes on.
 func TestTornAtEveryByte(t *testing.T) {
-	root, dir := openRoot(t)
-	j, _, err := journal.Open(root, nil)
+	const file = "journal/000001.jsonl"
+	disk := faultfs.New(1)
+	j, _, err := journal.OpenIn(disk, journal.Options{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,16 +238,10 @@ func TestTornAtEveryByte(t *testing.T) {
 		t.Fatal(err)
 	}
 	j.Close()
-	file := filepath.Join(dir, "journal", "000001.jsonl")
-	whole, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := get(t, disk, file)
 	for cut := int(ref.Offset) + int(ref.Length); cut <= len(whole); cut++ {
-		if err := os.WriteFile(file, whole[:cut], 0o644); err != nil {
-			t.Fatal(err)
-		}
-		got, torn, err := replay(t, root)
+		put(t, disk, file, whole[:cut])
+		got, torn, err := replay(t, disk)
 		if err != nil || len(got) < 1 || !reflect.DeepEqual(got[0].Record, ended(1)) {
 			t.Fatalf("cut at %d: %d records, %v", cut, len(got), err)
 		}
@@ -191,12 +250,12 @@ func TestTornAtEveryByte(t *testing.T) {
 			t.Fatalf("cut at %d (a line's end: %v): torn is %v", cut, atLine, torn)
 		}
 		if torn != nil {
-			kept, err := os.ReadFile(filepath.Join(dir, torn.Kept))
-			if err != nil || int64(len(kept)) != torn.Bytes || !bytes.HasSuffix(whole[:cut], kept) {
-				t.Fatalf("cut at %d: the tail was not kept: %v", cut, err)
+			kept := get(t, disk, torn.Kept)
+			if int64(len(kept)) != torn.Bytes || !bytes.HasSuffix(whole[:cut], kept) {
+				t.Fatalf("cut at %d: the tail was not kept", cut)
 			}
 		}
-		j, _, err := journal.Open(root, func(journal.Entry) error { return nil })
+		j, _, err := journal.OpenIn(disk, journal.Options{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +263,7 @@ func TestTornAtEveryByte(t *testing.T) {
 			t.Fatal(err)
 		}
 		j.Close()
-		again, torn, err := replay(t, root)
+		again, torn, err := replay(t, disk)
 		if err != nil || torn != nil || len(again) != len(got)+1 {
 			t.Fatalf("cut at %d, went on: %d records after %d, torn %v, %v", cut, len(again), len(got), torn, err)
 		}
@@ -228,7 +287,7 @@ func TestUnsyncedGarbage(t *testing.T) {
 	second := bytes.Index(b[from:], []byte("answer 2")) + from
 	copy(b[second:], "\x00\x00\x00\x00")
 	os.WriteFile(file, b, 0o644)
-	got, torn, err := replay(t, root)
+	got, torn, err := replay(t, durable.Root(root))
 	if err != nil || torn == nil || len(got) != 1 {
 		t.Fatalf("%d records, torn %v, %v; want the acknowledged one", len(got), torn, err)
 	}
@@ -247,7 +306,7 @@ func TestDamageStops(t *testing.T) {
 	b, _ := os.ReadFile(file)
 	b[ref.Offset+60] ^= 1
 	os.WriteFile(file, b, 0o644)
-	_, _, err = replay(t, root)
+	_, _, err = replay(t, durable.Root(root))
 	var damage *journal.DamageError
 	if !errors.As(err, &damage) || damage.Offset != ref.Offset || damage.Segment != "000001" {
 		t.Fatalf("got %v; want damage in segment 000001 at %d", err, ref.Offset)
@@ -269,7 +328,7 @@ func TestMissingSegment(t *testing.T) {
 	if err := os.Rename(filepath.Join(dir, "journal", "000001.jsonl"), filepath.Join(dir, "journal", "000002.jsonl")); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := replay(t, root); err == nil || !strings.Contains(err.Error(), "segment 000001 is missing") {
+	if _, _, err := replay(t, durable.Root(root)); err == nil || !strings.Contains(err.Error(), "segment 000001 at 0: it is missing") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -298,7 +357,7 @@ func TestTwoRunsOnOneFolder(t *testing.T) {
 		t.Errorf("read %d records beside the run, want 1", n)
 	}
 	j.Close()
-	if _, _, err := replay(t, root); err != nil {
+	if _, _, err := replay(t, durable.Root(root)); err != nil {
 		t.Errorf("after Close: %v", err)
 	}
 }
@@ -321,38 +380,41 @@ func TestUnknownKindsAreSkippedAndNewFormatsRefused(t *testing.T) {
 	b, _ := os.ReadFile(file)
 	// The checksums are of the rest of the line, from the kind on.
 	os.WriteFile(file, append(b, []byte(`{"c":"`+crc(`"k":"weather","t":1,"sun":true}`)+`","k":"weather","t":1,"sun":true}`+"\n")...), 0o644)
-	if got, torn, err := replay(t, root); err != nil || torn != nil || len(got) != 1 {
+	if got, torn, err := replay(t, durable.Root(root)); err != nil || torn != nil || len(got) != 1 {
 		t.Errorf("with an unknown kind: %d records, torn %v, %v", len(got), torn, err)
 	}
-	head := `"k":"segment","t":1,"v":2,"n":1}`
+	head := `"k":"segment","t":1,"v":3,"n":1}`
 	os.WriteFile(file, []byte(`{"c":"`+crc(head)+`",`+head+"\n"), 0o644)
-	if _, _, err := replay(t, root); err == nil || !strings.Contains(err.Error(), "format 2") {
+	if _, _, err := replay(t, durable.Root(root)); err == nil || !strings.Contains(err.Error(), "format 3") {
 		t.Errorf("a newer format: %v", err)
 	}
 }
 
 func FuzzOpen(f *testing.F) {
-	root, dir := openRoot(f)
-	j, _, err := journal.Open(root, nil)
+	const file = "journal/000001.jsonl"
+	disk := faultfs.New(1)
+	j, _, err := journal.OpenIn(disk, journal.Options{}, nil)
 	if err != nil {
 		f.Fatal(err)
 	}
 	j.Append(ended(1))
 	j.Append(ended(2))
 	j.Close()
-	good, _ := os.ReadFile(filepath.Join(dir, "journal", "000001.jsonl"))
+	good := get(f, disk, file)
 	f.Add(good)
 	f.Add(good[:len(good)-10])
 	f.Fuzz(func(t *testing.T, b []byte) {
-		root, dir := openRoot(t)
-		os.Mkdir(filepath.Join(dir, "journal"), 0o755)
-		os.WriteFile(filepath.Join(dir, "journal", "000001.jsonl"), b, 0o644)
-		first, _, err := replay(t, root)
+		disk := faultfs.New(1)
+		if err := disk.Mkdir("journal", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		put(t, disk, file, b)
+		first, _, err := replay(t, disk)
 		if err != nil {
 			return
 		}
 		// What opens once opens again with the same records and nothing torn.
-		second, torn, err := replay(t, root)
+		second, torn, err := replay(t, disk)
 		if err != nil || torn != nil || len(first) != len(second) {
 			t.Errorf("opened with %d records, then with %d, torn %v, %v", len(first), len(second), torn, err)
 		}

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -15,7 +16,8 @@ import (
 )
 
 const (
-	version   = 1
+	version   = 2 // of segments that are written
+	oldest    = 1 // of segments that are read
 	prefixLen = len(`{"c":"00000000",`)
 )
 
@@ -25,12 +27,17 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 var lenient = json.JoinOptions(jsontext.AllowInvalidUTF8(true))
 
 type segmentLine struct {
-	Version int `json:"v"`
-	Number  int `json:"n"`
+	Version int   `json:"v"`
+	Number  int   `json:"n"`
+	After   int64 `json:"after,omitzero"`
 }
 
 type syncLine struct {
 	At int64 `json:"at"`
+}
+
+type lostLine struct {
+	To int64 `json:"to"`
 }
 
 // kindOf names the kind of a record on disk.
@@ -88,12 +95,15 @@ func appendLine(dst []byte, kind string, at time.Time, v any) ([]byte, error) {
 	if len(body) > len("{}") {
 		dst = append(dst, ',')
 	}
-	dst = append(dst, body[1:]...)
+	return finishLine(append(dst, body[1:]...), start), nil
+}
+
+// finishLine puts the checksum into the line that begins at start, and ends it.
+func finishLine(dst []byte, start int) []byte {
 	var sum [4]byte
-	c := crc32.Checksum(dst[start+prefixLen:], castagnoli)
-	sum[0], sum[1], sum[2], sum[3] = byte(c>>24), byte(c>>16), byte(c>>8), byte(c)
+	binary.BigEndian.PutUint32(sum[:], crc32.Checksum(dst[start+prefixLen:], castagnoli))
 	hex.Encode(dst[start+len(`{"c":"`):], sum[:])
-	return append(dst, '\n'), nil
+	return append(dst, '\n')
 }
 
 var errChecksum = errors.New("bad checksum")
@@ -107,7 +117,7 @@ func checkLine(line []byte) (kind string, err error) {
 	if _, err := hex.Decode(sum[:], line[len(`{"c":"`):prefixLen-2]); err != nil {
 		return "", errChecksum
 	}
-	want := uint32(sum[0])<<24 | uint32(sum[1])<<16 | uint32(sum[2])<<8 | uint32(sum[3])
+	want := binary.BigEndian.Uint32(sum[:])
 	rest := line[prefixLen:]
 	if crc32.Checksum(rest, castagnoli) != want {
 		return "", errChecksum
@@ -120,31 +130,47 @@ func checkLine(line []byte) (kind string, err error) {
 	if end < 0 {
 		return "", errors.New("a line without its kind")
 	}
-	return string(rest[:end]), nil
+	return kindName(rest[:end]), nil
 }
 
-// envelope holds the members that every line has beside its record's.
-type envelope struct {
-	Time int64 `json:"t"`
+// kindName is string(b) that does not allocate for the usual kinds.
+func kindName(b []byte) string {
+	for _, k := range [...]string{"sync", "ended", "started", "seen", "prompt", "settled"} {
+		if string(b) == k {
+			return k
+		}
+	}
+	return string(b)
 }
 
-// decodeLine reads the record of a line that checkLine accepted.
+// decodeLine reads the record of a line that checkLine accepted; it is nil for
+// a kind that is not a record's.
 func decodeLine(line []byte, kind string) (eyrie.Record, time.Time, error) {
 	r := newRecord(kind)
+	return decodeInto(line, kind, r, r)
+}
+
+// decodeInto reads a line into v, which is the record r or its outline.
+func decodeInto(line []byte, kind string, r eyrie.Record, v any) (eyrie.Record, time.Time, error) {
 	if r == nil {
 		return nil, time.Time{}, nil
 	}
-	if err := json.Unmarshal(line, r, lenient); err != nil {
+	if err := json.Unmarshal(line, v, lenient); err != nil {
 		return nil, time.Time{}, fmt.Errorf("%s record: %w", kind, err)
 	}
-	var e envelope
+	return r, lineTime(line), nil
+}
+
+// lineTime reads the time of a line that checkLine accepted.
+func lineTime(line []byte) time.Time {
+	var ms int64
 	if i := bytes.Index(line, []byte(`"t":`)); i >= 0 {
 		for _, c := range line[i+len(`"t":`):] {
 			if c < '0' || c > '9' {
 				break
 			}
-			e.Time = e.Time*10 + int64(c-'0')
+			ms = ms*10 + int64(c-'0')
 		}
 	}
-	return r, time.UnixMilli(e.Time), nil
+	return time.UnixMilli(ms)
 }

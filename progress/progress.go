@@ -17,11 +17,12 @@ import (
 // State is the progress of a run. Its methods are safe for concurrent use.
 type State struct {
 	mu      sync.RWMutex
-	done    map[eyrie.Key]journal.Ref
+	done    table[place]
+	far     map[eyrie.Key]journal.Ref // of done, places that table cannot hold
 	gaveUp  map[eyrie.Key]struct{}
-	paid    map[eyrie.Key]int // attempts that cost or may have cost, of what is not done
-	claimed map[eyrie.Key]struct{}
-	prompts map[eyrie.Digest]struct{}
+	paid    map[eyrie.Key]int      // attempts that cost or may have cost, of what is not done
+	claimed map[eyrie.Key]struct{} // of what is neither done nor given up
+	prompts table[struct{}]
 	open    map[int64]opened // attempts without an end
 	sets    map[string]*Set
 	lanes   map[string]*Lane
@@ -61,8 +62,8 @@ type Lane struct {
 // New returns the state of a run that has not begun.
 func New() *State {
 	return &State{
-		done: map[eyrie.Key]journal.Ref{}, gaveUp: map[eyrie.Key]struct{}{}, paid: map[eyrie.Key]int{},
-		claimed: map[eyrie.Key]struct{}{}, prompts: map[eyrie.Digest]struct{}{}, open: map[int64]opened{},
+		far: map[eyrie.Key]journal.Ref{}, gaveUp: map[eyrie.Key]struct{}{}, paid: map[eyrie.Key]int{},
+		claimed: map[eyrie.Key]struct{}{}, open: map[int64]opened{},
 		sets: map[string]*Set{}, lanes: map[string]*Lane{},
 	}
 }
@@ -79,7 +80,7 @@ func (s *State) Apply(e journal.Entry) {
 	case *eyrie.SessionRecord:
 		s.session(r)
 	case *eyrie.PromptRecord:
-		s.prompts[r.Prompt] = struct{}{}
+		s.prompts.add(r.Prompt, struct{}{})
 	case *eyrie.StartedRecord:
 		s.last = max(s.last, r.Attempt)
 		s.open[r.Attempt] = opened{r.Key, r.Set, r.Lane}
@@ -90,6 +91,7 @@ func (s *State) Apply(e journal.Entry) {
 		s.settled(r)
 	case *eyrie.GaveUpRecord:
 		s.gaveUp[r.Key] = struct{}{}
+		delete(s.claimed, r.Key)
 		s.set(r.Set).GaveUp++
 	}
 }
@@ -128,16 +130,29 @@ func (s *State) ended(r *eyrie.EndedRecord, ref journal.Ref) {
 		}
 		return
 	}
-	if _, twice := s.done[r.Key]; twice {
+	if !s.keep(r.Key, ref) {
 		return
 	}
-	s.done[r.Key] = ref
 	delete(s.paid, r.Key)
+	delete(s.claimed, r.Key)
 	set.Rows++
 	set.PromptTokens += int64(r.Usage.PromptTokens)
 	set.CompletionTokens += int64(r.Usage.CompletionTokens)
 	lane.Rows++
 	lane.CompletionTokens += int64(r.Usage.CompletionTokens)
+}
+
+// keep notes where the answer of a generation lies, and reports false where it
+// has one already.
+func (s *State) keep(k eyrie.Key, ref journal.Ref) bool {
+	p, fits := pack(ref)
+	if !s.done.add(k, p) {
+		return false
+	}
+	if !fits {
+		s.far[k] = ref
+	}
+	return true
 }
 
 // settled books a late bill where its attempt ran. A bill for several attempts
@@ -177,7 +192,7 @@ func (s *State) lane(name string) *Lane {
 func (s *State) Claim(k eyrie.Key) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, ok := s.done[k]; ok {
+	if _, ok := s.done.get(k); ok {
 		return false
 	}
 	if _, ok := s.gaveUp[k]; ok {
@@ -194,8 +209,14 @@ func (s *State) Claim(k eyrie.Key) bool {
 func (s *State) Done(k eyrie.Key) (journal.Ref, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	r, ok := s.done[k]
-	return r, ok
+	p, ok := s.done.get(k)
+	if !ok {
+		return journal.Ref{}, false
+	}
+	if ref, far := s.far[k]; far {
+		return ref, true
+	}
+	return p.ref(), true
 }
 
 // GaveUp reports whether a generation was given up.
@@ -219,9 +240,7 @@ func (s *State) Paid(k eyrie.Key) int {
 func (s *State) HasPrompt(d eyrie.Digest) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, ok := s.prompts[d]
-	s.prompts[d] = struct{}{}
-	return ok
+	return !s.prompts.add(d, struct{}{})
 }
 
 // LastAttempt is the highest attempt number so far.

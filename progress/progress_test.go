@@ -1,8 +1,11 @@
 package progress_test
 
 import (
+	"encoding/binary"
 	"maps"
+	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -317,5 +320,74 @@ func TestAPictureDoesNotMove(t *testing.T) {
 	s.tell(started(2, 1, "s", "a"), failed(2, 1, "s", "a", "429", eyrie.ChargedYes, 5))
 	if !maps.Equal(lanes[0].Failures, failures) || lanes[0].Attempts != 1 || sets[0].Cost != 0 {
 		t.Errorf("the picture moved: %+v, %+v", lanes[0], sets[0])
+	}
+}
+
+// TestManyGenerations holds what is done and claimed against plain maps, with
+// keys that are alike and keys that are not, and places near and far.
+func TestManyGenerations(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	st := progress.New()
+	done, prompts := map[eyrie.Key]journal.Ref{}, map[eyrie.Digest]bool{}
+	for i := range 60_000 {
+		var k eyrie.Key
+		switch i % 3 {
+		case 0:
+			k = eyrie.Key{byte(i), byte(i >> 8), byte(i >> 16)}
+		case 1:
+			k[15], k[14], k[13] = byte(i), byte(i>>8), byte(i>>16)
+		default:
+			binary.LittleEndian.PutUint64(k[:], rng.Uint64())
+			binary.LittleEndian.PutUint64(k[8:], rng.Uint64())
+		}
+		ref := journal.Ref{Segment: rng.Uint32() >> (8 + i%24), Length: rng.Uint32() >> (i % 32), Offset: rng.Int64() >> (1 + i%62)}
+		if i%1000 == 0 {
+			ref.Segment = 1 << 30
+		}
+		if _, ok := done[k]; !ok {
+			if _, there := st.Done(k); there || !st.Claim(k) || st.Claim(k) {
+				t.Fatalf("key %v is done or claimed before anything was said of it", k)
+			}
+			done[k] = ref
+		}
+		st.Apply(journal.Entry{Ref: ref, Record: &eyrie.EndedRecord{Key: k, OK: true, Charged: eyrie.ChargedYes}})
+		if had := st.HasPrompt(k); had != prompts[k] {
+			t.Fatalf("prompt %v: %v, want %v", k, had, prompts[k])
+		}
+		prompts[k] = true
+	}
+	for k, want := range done {
+		if got, ok := st.Done(k); !ok || got != want || st.Claim(k) {
+			t.Fatalf("key %v is at %v, %v, want %v", k, got, ok, want)
+		}
+	}
+}
+
+// BenchmarkMemory is a million generations, each with a prompt of its own. Its
+// figure is what the state takes of each of a generation's four records.
+func BenchmarkMemory(b *testing.B) {
+	const generations = 1_000_000
+	for b.Loop() {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		st := progress.New()
+		rng := rand.New(rand.NewPCG(1, 2))
+		for i := range int64(generations) {
+			var k, p eyrie.Key
+			for _, d := range []*eyrie.Key{&k, &p} {
+				binary.LittleEndian.PutUint64(d[:], rng.Uint64())
+				binary.LittleEndian.PutUint64(d[8:], rng.Uint64())
+			}
+			ref := journal.Ref{Segment: uint32(1 + i/1000), Length: 8000, Offset: i % 1000 * 8000}
+			st.Apply(journal.Entry{Ref: ref, Record: &eyrie.PromptRecord{Prompt: p, Set: "a"}})
+			st.Apply(journal.Entry{Ref: ref, Record: &eyrie.StartedRecord{Attempt: i, Key: k, Prompt: p, Set: "a", Lane: "l"}})
+			st.Apply(journal.Entry{Ref: ref, Record: &eyrie.EndedRecord{Attempt: i, Key: k, Set: "a", Lane: "l", OK: true, Charged: eyrie.ChargedYes}})
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/generations, "B/generation")
+		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/generations/4, "B/record")
+		runtime.KeepAlive(st)
 	}
 }

@@ -63,3 +63,22 @@ func BenchmarkRowFromEngine(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkSurvey surveys answers of 500 tokens on average, each read in every
+// way.
+func BenchmarkSurvey(b *testing.B) {
+	p := newPopulation(b, 1)
+	p.sentence = 40
+	samples := make([]sample, 200)
+	for i := range samples {
+		samples[i] = p.sample(b, servers[4])
+	}
+	survey := p.rebuild.Survey()
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		s := &samples[n%len(samples)]
+		n++
+		survey.Add(s.generation, s.thinking, s.answer)
+	}
+}

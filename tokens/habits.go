@@ -37,28 +37,38 @@ const (
 	assumptions
 )
 
-var assumptionNames = [assumptions]string{
-	LineAfterReasoning:  "a line's end after the reasoning",
-	SpaceAfterReasoning: "a space after the reasoning",
-	LineBeforeContent:   "a line's end before the content",
-	SpaceBeforeContent:  "a space before the content",
-	LineAfterContent:    "a line's end after the content",
-	SpaceAfterContent:   "a space after the content",
-	ReasoningOpen:       "reasoning left open",
-	CallsRenumbered:     "other call numbers",
-	CallsAsGiven:        "call ids as given",
-	ArgumentsSpaced:     "arguments with spaces",
-	ArgumentsCompact:    "arguments without spaces",
-	ControlsInText:      "control tokens in the text",
-	EndUnbilled:         "the end token not billed",
-	EndUncounted:        "the reasoning's end not counted as reasoning",
+// assumptionNames are an assumption's name in files and its words for people.
+var assumptionNames = [assumptions]struct{ name, words string }{
+	LineAfterReasoning:  {"line_after_reasoning", "a line's end after the reasoning"},
+	SpaceAfterReasoning: {"space_after_reasoning", "a space after the reasoning"},
+	LineBeforeContent:   {"line_before_content", "a line's end before the content"},
+	SpaceBeforeContent:  {"space_before_content", "a space before the content"},
+	LineAfterContent:    {"line_after_content", "a line's end after the content"},
+	SpaceAfterContent:   {"space_after_content", "a space after the content"},
+	ReasoningOpen:       {"reasoning_open", "reasoning left open"},
+	CallsRenumbered:     {"calls_renumbered", "other call numbers"},
+	CallsAsGiven:        {"calls_as_given", "call ids as given"},
+	ArgumentsSpaced:     {"arguments_spaced", "arguments with spaces"},
+	ArgumentsCompact:    {"arguments_compact", "arguments without spaces"},
+	ControlsInText:      {"controls_in_text", "control tokens in the text"},
+	EndUnbilled:         {"end_unbilled", "the end token not billed"},
+	EndUncounted:        {"end_uncounted", "the reasoning's end not counted as reasoning"},
 }
 
+// String says what is assumed, in words.
 func (a Assumption) String() string {
 	if a < assumptions {
-		return assumptionNames[a]
+		return assumptionNames[a].words
 	}
 	return fmt.Sprintf("Assumption(%d)", uint8(a))
+}
+
+// Name is the assumption's name in files. Names do not change.
+func (a Assumption) Name() string {
+	if a < assumptions {
+		return assumptionNames[a].name
+	}
+	return fmt.Sprintf("assumption_%d", uint8(a))
 }
 
 // Habits say how often assumptions hold for the answers of one lane: the share
@@ -66,6 +76,18 @@ func (a Assumption) String() string {
 // in the map has the share of a lane of which nothing is known. A [Survey]
 // finds them.
 type Habits map[Assumption]float64
+
+// Notable returns the habits that are clearly more frequent than on a lane of
+// which nothing is known.
+func (h Habits) Notable() Habits {
+	usual, out := Habits(nil).shares(), Habits{}
+	for a, share := range h {
+		if a < assumptions && share > 1.5*usual[a] {
+			out[a] = share
+		}
+	}
+	return out
+}
 
 const (
 	// rare is the share of an assumption for which there is no evidence. All of

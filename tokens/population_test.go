@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/eyrie-ai/eyrie"
@@ -23,17 +24,9 @@ type sample struct {
 	answer     *eyrie.Answer
 	prompt     []int32 // what the server fed to the model
 	completion []int32 // what the model sampled
-	split      split   // how the model's ids differ from the canonical ones
+	canonical  bool    // the model's ids are those that the vocabulary makes of its text
 	lost       bool    // white space was trimmed
 }
-
-type split uint8
-
-const (
-	canonical split = iota
-	longer
-	equallyLong
-)
 
 // server is what a provider does to answers and counts.
 type server struct {
@@ -46,7 +39,19 @@ type server struct {
 	noReasoning bool // gives no reasoning count
 	noEnd       bool // does not bill the end token
 	miscounts   bool // adds a few tokens to some bills
+	written     bool // hands the arguments of earlier calls on as they were written
+	ids         ids  // returned beside the text
 }
+
+// ids says what ids a server returns.
+type ids uint8
+
+const (
+	noIDs    ids = iota
+	allIDs       // of prompt and completion
+	endless      // without the end token
+	lossyIDs     // one is missing, now and then
+)
 
 var servers = []server{
 	{name: "faithful"},
@@ -59,6 +64,10 @@ var servers = []server{
 	{name: "prints arguments anew", respace: true},
 	{name: "end not billed", noEnd: true},
 	{name: "miscounts", miscounts: true},
+	{name: "hands arguments on as written", written: true},
+	{name: "returns ids, trims everything", ids: allIDs, trimReason: true, trimContent: true, rewriteIDs: true},
+	{name: "returns ids without the end", ids: endless},
+	{name: "loses ids that it returns", ids: lossyIDs},
 }
 
 // population makes samples from a seed.
@@ -113,6 +122,13 @@ func newPopulation(t testing.TB, seed uint64) *population {
 	return p
 }
 
+// from returns the population with chance that is drawn from other numbers.
+func (p *population) from(seed, stream uint64) *population {
+	q := *p
+	q.rng = rand.New(rand.NewPCG(seed, stream))
+	return &q
+}
+
 func (p *population) chance(share float64) bool { return p.rng.Float64() < share }
 
 func pick[T any](p *population, from []T) T { return from[p.rng.IntN(len(from))] }
@@ -129,6 +145,12 @@ var (
 		"\\frac{a+b}{2} = \\sqrt{x^2 + 1}", "$x_{n+1} = x_n - f(x_n)$",
 	}
 	emoji = []string{"🙂", "🚀", "✅", "⭐️", "👩‍💻", "→", "≤", "π"}
+	lines = []string{
+		"| name | value |\n|------|------:|\n| idx | 4096.50 |", "    indented  by   spaces", "\tby a tab", "---", "> quoted, “so to speak”",
+		`{"path": "C:\\tmp", "n": [1, null, true], "s": "\u00e9\n"}`, "https://example.org/a?b=c&d=%20#e", "c2Vjb25kIGxpbmUgb2YgYmFzZSA2NA==",
+		"Результат зависит от начальных условий.", "この関数は残りの場合を処理します。", "결과는 입력에 따라 달라집니다.", "النتيجة تعتمد على المدخلات.",
+		"ผลลัพธ์ขึ้นอยู่กับข้อมูล", "Zażółć gęślą jaźń.", "L'été dernier, c'était différent : 25 °C.", "\u00a0\u3000\u2028", "I’m sure y'all'd've SEEN the camelCase of HTTPServer2",
+	}
 )
 
 // sentenceText is one sentence, or something that stands in its place.
@@ -147,6 +169,8 @@ func (p *population) sentenceText() string {
 		return pick(p, emoji)
 	case r < 8:
 		return fmt.Sprintf("%d. %d × %d = %.2f", p.rng.IntN(9), p.rng.IntN(100), p.rng.IntN(5000), p.rng.Float64()*100)
+	case r < 10:
+		return pick(p, lines)
 	}
 	for i := range 5 + p.rng.IntN(18) {
 		w := pick(p, words)
@@ -249,9 +273,9 @@ func (p *population) pieces(s sampled) [][]int32 {
 	return out
 }
 
-// resplit writes one or two places of the completion in other tokens of the
-// same bytes.
-func (p *population) resplit(pieces [][]int32) split {
+// resplit writes a place of the completion in other tokens of the same bytes,
+// one more or as many. It reports whether it found one.
+func (p *population) resplit(pieces [][]int32) bool {
 	for range 200 {
 		i := p.rng.IntN(len(pieces))
 		piece := pieces[i]
@@ -262,16 +286,16 @@ func (p *population) resplit(pieces [][]int32) split {
 		if p.chance(0.7) {
 			if a, b, ok := p.cutToken(piece[at]); ok {
 				pieces[i] = slices.Concat(piece[:at], []int32{a, b}, piece[at+1:])
-				return longer
+				return true
 			}
 			continue
 		}
 		if a, b, ok := p.shiftCut(piece[at], piece[at+1]); ok {
 			pieces[i] = slices.Concat(piece[:at], []int32{a, b}, piece[at+2:])
-			return equallyLong
+			return true
 		}
 	}
-	return canonical
+	return false
 }
 
 func (p *population) cutToken(id int32) (int32, int32, bool) {
@@ -308,27 +332,49 @@ func (p *population) cutBytes(text string, not int) (int32, int32, bool) {
 // sample makes one answer of the server.
 func (p *population) sample(t testing.TB, sv server) sample {
 	g := p.generation()
+	c := chat.Conversation{Messages: g.Messages, Tools: g.Tools}
+	if sv.written {
+		c.Arguments = chat.AsWritten
+	}
 	history := 0
 	for _, m := range g.Messages {
 		history += len(m.ToolCalls)
 	}
 	s := p.sampled(history)
-	prompt, err := p.rebuild.Prompt(nil, chat.Conversation{Messages: g.Messages, Tools: g.Tools, Thinking: s.thinking})
+	c.Thinking = s.thinking
+	prompt, err := p.rebuild.Prompt(nil, c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	pieces := p.pieces(s)
-	out := sample{generation: g, thinking: s.thinking, prompt: prompt}
+	out := sample{generation: g, thinking: s.thinking, prompt: prompt, canonical: true}
 	if p.chance(p.splits) {
-		out.split = p.resplit(pieces)
+		out.canonical = !p.resplit(pieces)
 	}
 	out.completion = slices.Concat(pieces...)
 	out.answer = sv.answer(p, s, pieces, len(prompt))
 	out.lost = s.reasoning != out.answer.Reasoning || s.content != out.answer.Content
 	if len(s.calls) == 0 && p.chance(0.05) {
-		p.cutShort(&out, sv, s, pieces)
+		p.cutShort(&out, sv, s)
 	}
+	sv.returnIDs(p, &out)
 	return out
+}
+
+// returnIDs gives the answer the ids that the server returns.
+func (sv server) returnIDs(p *population, s *sample) {
+	if sv.ids == noIDs {
+		return
+	}
+	a := s.answer
+	a.PromptIDs, a.CompletionIDs = s.prompt, s.completion
+	switch n := len(s.completion); {
+	case sv.ids == endless && a.FinishReason != eyrie.FinishLength:
+		a.CompletionIDs = s.completion[:n-1]
+	case sv.ids == lossyIDs && n > 2 && p.chance(0.1):
+		at := p.rng.IntN(n - 1)
+		a.CompletionIDs = slices.Delete(slices.Clone(s.completion), at, at+1)
+	}
 }
 
 var toolsJSON = []byte(`[{"type":"function","function":{"name":"get_weather","description":"The weather of a city.","parameters":{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer","minimum":1}},"required":["city"]}}}]`)
@@ -339,7 +385,7 @@ func (p *population) generation() *eyrie.Generation {
 		g.Tools = toolsJSON
 		g.Messages = append(g.Messages,
 			eyrie.Message{Role: eyrie.Assistant, Reasoning: p.sentenceText(), ToolCalls: []eyrie.ToolCall{
-				{ID: "functions.get_weather:0", Name: "get_weather", Arguments: `{"city": "Rome", "days": 2}`}}},
+				{ID: "functions.get_weather:0", Name: "get_weather", Arguments: p.arguments(p.chance(0.5))}}},
 			eyrie.Message{Role: eyrie.ToolRole, ToolCallID: "functions.get_weather:0", Content: "sunny, 21 °C"})
 	}
 	return g
@@ -360,10 +406,10 @@ func (sv server) answer(p *population, s sampled, pieces [][]int32, prompt int) 
 		a.FinishReason = eyrie.FinishToolCalls
 	}
 	if sv.trimReason {
-		a.Reasoning = strings.TrimRight(a.Reasoning, " \n")
+		a.Reasoning = strings.TrimRightFunc(a.Reasoning, unicode.IsSpace)
 	}
 	if sv.trimContent {
-		a.Content = strings.Trim(a.Content, " \n")
+		a.Content = strings.TrimSpace(a.Content)
 	}
 	reasoning := 0
 	if s.thinking {
@@ -392,7 +438,7 @@ func (sv server) usage(p *population, thinking bool, size, reasoning int, ended 
 }
 
 // cutShort makes an answer that ran into max_tokens.
-func (p *population) cutShort(out *sample, sv server, s sampled, pieces [][]int32) {
+func (p *population) cutShort(out *sample, sv server, s sampled) {
 	n := 1 + p.rng.IntN(len(out.completion)-1)
 	out.completion = out.completion[:n]
 	think, _ := p.tok.Special("</think>")
@@ -418,10 +464,10 @@ func (p *population) cutShort(out *sample, sv server, s sampled, pieces [][]int3
 	}
 	whole := len(a.Reasoning) + len(a.Content)
 	if sv.trimReason && closed >= 0 {
-		a.Reasoning = strings.TrimRight(a.Reasoning, " \n")
+		a.Reasoning = strings.TrimRightFunc(a.Reasoning, unicode.IsSpace)
 	}
 	if sv.trimContent {
-		a.Content = strings.Trim(a.Content, " \n")
+		a.Content = strings.TrimSpace(a.Content)
 	}
 	out.lost = len(a.Reasoning)+len(a.Content) < whole
 	prompt := a.Usage.PromptTokens

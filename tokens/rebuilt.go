@@ -53,12 +53,8 @@ type fit struct {
 // judge decides between everything that fits the bill, another split of the
 // plain text among it.
 func (b *builder) judge(plain draft, fits []fit) finding {
-	more := b.answer.Usage.CompletionTokens - plain.size()
 	fitting := b.fitsPlain(plain)
-	rival := b.shares.rival(b.could, more)
-	if more == 0 && !fitting { // the reasoning count disagrees, whatever the reason
-		rival += splitChance(-1)
-	}
+	rival := b.rival(plain)
 	best, total := fit{ids: plain.ids()}, rival
 	for _, f := range fits {
 		total += f.weight
@@ -86,6 +82,16 @@ func (b *builder) judge(plain draft, fits []fit) finding {
 			"the text has the length that was billed, but may have been sampled in other tokens"}
 	}
 	return finding{best.ids, eyrie.KnownRetokenised, b.mismatch(plain) + best.how.perhaps()}
+}
+
+// rival is how likely it is that the plain text was sampled in other tokens.
+func (b *builder) rival(plain draft) float64 {
+	more := b.answer.Usage.CompletionTokens - plain.size()
+	p := b.shares.rival(b.could, more)
+	if more == 0 && !b.fitsPlain(plain) { // the reasoning count disagrees, whatever the reason
+		p += splitChance(-1)
+	}
+	return p
 }
 
 func (b *builder) mismatch(plain draft) string {
@@ -139,6 +145,16 @@ func (b *builder) fits() []fit {
 
 // try calls yield with every reading that the bill allows.
 func (b *builder) try(yield func(d draft, held set)) {
+	b.candidates(func(d draft, held, counting set, fits bool) {
+		if fits {
+			yield(d, held|counting)
+		}
+	})
+}
+
+// candidates calls yield with every reading, the plain one first, and says
+// whether the bill allows it and by which way of counting.
+func (b *builder) candidates(yield func(d draft, held, counting set, fits bool)) {
 	for _, rd := range b.readings {
 		for _, sp := range b.spaces {
 			rd := rd
@@ -156,9 +172,8 @@ func (b *builder) try(yield func(d draft, held set)) {
 						continue
 					}
 				}
-				if counting, ok := b.billed(d, unbilled); ok {
-					yield(d, held|counting)
-				}
+				counting, ok := b.billed(d, unbilled)
+				yield(d, held, counting, ok)
 			}
 		}
 	}

@@ -68,6 +68,17 @@ func (s *Survey) Add(g *eyrie.Generation, thinking bool, a *eyrie.Answer) {
 	}
 }
 
+// Answers counts the answers that said something.
+func (s *Survey) Answers() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, times := range s.seen {
+		n += times
+	}
+	return n
+}
+
 // kept is the trimming that the answer's own white space rules out.
 func (b *builder) kept() set {
 	var s set

@@ -15,19 +15,26 @@ import (
 // WriteFile replaces the file name under root by what write produces: it is
 // written aside, synced, renamed into place, and the directory is synced. When
 // write fails, or the disk does, the old file is still there untouched.
-func WriteFile(root *os.Root, name string, write func(io.Writer) error) (err error) {
+func WriteFile(root *os.Root, name string, write func(io.Writer) error) error {
+	return WriteFileIn(Root(root), name, write)
+}
+
+// WriteFileIn is [WriteFile] for any file system. After an error the new file
+// may be there all the same, whole, where only its name could not be synced.
+func WriteFileIn(fsys FS, name string, write func(io.Writer) error) (err error) {
 	tmp := name + ".partial"
-	f, err := root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	f, err := fsys.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return err
 	}
+	renamed := false
 	defer func() {
-		if err != nil {
+		if err != nil && !renamed {
 			f.Close()
-			root.Remove(tmp)
+			fsys.Remove(tmp)
 		}
 	}()
-	if err := write(f); err != nil {
+	if err := write(io.NewOffsetWriter(f, 0)); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {
@@ -36,10 +43,11 @@ func WriteFile(root *os.Root, name string, write func(io.Writer) error) (err err
 	if err := f.Close(); err != nil {
 		return err
 	}
-	if err := root.Rename(tmp, name); err != nil {
+	if err := fsys.Rename(tmp, name); err != nil {
 		return err
 	}
-	return SyncDir(root, path.Dir(name))
+	renamed = true
+	return fsys.SyncDir(path.Dir(name))
 }
 
 // WriteBytes is [WriteFile] for content at hand.

@@ -1,0 +1,91 @@
+package harvest
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/eyrie-ai/eyrie"
+	"github.com/eyrie-ai/eyrie/journal"
+)
+
+// conversation holds what consecutive entries share: the prompt, and the
+// answers of the turns before.
+type conversation struct {
+	prompt  *eyrie.Prompt
+	digest  eyrie.Digest
+	sample  int
+	answers []*eyrie.Answer
+}
+
+func (c *conversation) item(h *Harvest, rd *journal.Reader, e *entry) (*Item, error) {
+	if c.prompt == nil || c.digest != e.prompt {
+		rec, err := read[*eyrie.PromptRecord](rd, h.prompts[e.prompt].ref)
+		if err != nil {
+			return nil, err
+		}
+		c.prompt = &eyrie.Prompt{Set: rec.Set, ID: rec.ID, Ordinal: rec.Ordinal, Messages: rec.Messages, Tools: rec.Tools}
+		c.digest, c.answers = e.prompt, nil
+	}
+	if c.sample != e.sample || e.turn == 0 {
+		c.sample, c.answers = e.sample, nil
+	}
+	rec, err := read[*eyrie.EndedRecord](rd, e.ref)
+	if err != nil {
+		return nil, err
+	}
+	if cost, late := h.bills[rec.Attempt]; late && rec.Charged == eyrie.ChargedUnknown {
+		rec.Charged, rec.Cost = eyrie.ChargedYes, cost
+	}
+	started, err := read[*eyrie.StartedRecord](rd, e.started)
+	if err != nil {
+		return nil, err
+	}
+	for len(c.answers) < e.turn {
+		a, err := h.elsewhere(rd, *e, len(c.answers))
+		if err != nil {
+			return nil, err
+		}
+		if a == nil {
+			return nil, fmt.Errorf("harvest: turn %d of prompt %s stands without turn %d before it", e.turn, c.prompt.ID, len(c.answers))
+		}
+		c.answers = append(c.answers, a)
+	}
+	item := &Item{Record: rec, Sampling: started.Sampling, Generation: eyrie.Generation{
+		Key: rec.Key, Set: e.set, PromptID: c.prompt.ID, Prompt: e.prompt, Turn: e.turn, Sample: e.sample,
+		Messages: c.prompt.Ask(e.turn, c.answers), Tools: c.prompt.Tools, PromptTokens: started.PromptTokens,
+	}}
+	c.answers = append(c.answers, rec.Answer())
+	return item, nil
+}
+
+// elsewhere reads the answer to another turn of an entry's conversation that was
+// given for another set: sets may share conversations, and each turn is bought
+// once. It returns nil where there is none.
+func (h *Harvest) elsewhere(rd *journal.Reader, e entry, turn int) (*eyrie.Answer, error) {
+	e.turn = turn
+	for _, e.set = range h.sets {
+		i, ok := slices.BinarySearchFunc(h.entries, e, compare)
+		if !ok {
+			continue
+		}
+		rec, err := read[*eyrie.EndedRecord](rd, h.entries[i].ref)
+		if err != nil {
+			return nil, err
+		}
+		return rec.Answer(), nil
+	}
+	return nil, nil
+}
+
+func read[T eyrie.Record](rd *journal.Reader, ref journal.Ref) (T, error) {
+	var zero T
+	rec, err := rd.At(ref)
+	if err != nil {
+		return zero, err
+	}
+	r, ok := rec.(T)
+	if !ok {
+		return zero, fmt.Errorf("harvest: journal segment %06d at %d holds a %T, not a %T", ref.Segment, ref.Offset, rec, zero)
+	}
+	return r, nil
+}
