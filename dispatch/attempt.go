@@ -17,6 +17,7 @@ type message struct {
 	bill    int64
 	cost    eyrie.Money
 	next    *task // the conversation's next turn, prepared
+	lanes   []Lane
 	err     error
 }
 
@@ -29,6 +30,8 @@ const (
 	ended                            // an attempt is over and journaled
 	billed                           // a bill was asked for
 	metered                          // the account was read
+	probed                           // the account was probed during a pause
+	refreshed                        // the list of endpoints was read
 )
 
 func (r *Runner) send(m message) { r.msgs <- m }
@@ -43,6 +46,7 @@ type attempt struct {
 	number  int64
 	task    *task
 	lane    *lane
+	on      *eyrie.Lane // the lane as it was when the money was reserved
 	hold    eyrie.Money
 	started time.Time
 	taken   bool // the lane accepted it
@@ -69,7 +73,7 @@ func (r *Runner) journaled(ctx context.Context, a *attempt) error {
 	g := &a.task.gen
 	started := &eyrie.StartedRecord{
 		Attempt: a.number, Key: g.Key, Prompt: g.Prompt, Set: g.Set, Turn: g.Turn, Sample: g.Sample,
-		Try: a.task.tries, Lane: a.lane.Name(), Hold: a.hold, PromptTokens: g.PromptTokens, Sampling: r.cfg.Sampling,
+		Try: a.task.tries, Lane: a.on.Name(), Hold: a.hold, PromptTokens: g.PromptTokens, Sampling: r.cfg.Sampling,
 	}
 	ref, err := r.cfg.Journal.Append(started)
 	if err != nil {
@@ -80,7 +84,7 @@ func (r *Runner) journaled(ctx context.Context, a *attempt) error {
 	r.request(ctx, a)
 
 	rec := &eyrie.EndedRecord{
-		Attempt: a.number, Key: g.Key, Prompt: g.Prompt, Set: g.Set, Turn: g.Turn, Sample: g.Sample, Lane: a.lane.Name(),
+		Attempt: a.number, Key: g.Key, Prompt: g.Prompt, Set: g.Set, Turn: g.Turn, Sample: g.Sample, Lane: a.on.Name(),
 		OK: a.err == nil, Charged: eyrie.ChargedUnknown,
 	}
 	rec.SetAnswer(a.answer)
@@ -102,11 +106,11 @@ func (r *Runner) journaled(ctx context.Context, a *attempt) error {
 // request streams the answer.
 func (r *Runner) request(ctx context.Context, a *attempt) {
 	req := &eyrie.Request{
-		Generation: &a.task.gen, Model: r.cfg.Model, Sampling: r.cfg.Sampling, Lane: a.lane.Lane,
+		Generation: &a.task.gen, Model: r.cfg.Model, Sampling: r.cfg.Sampling, Lane: a.on,
 		Run: r.cfg.Run, Attempt: a.task.tries,
 	}
 	a.answer = new(eyrie.Answer)
-	a.err = &eyrie.Error{Op: "dispatch", Subject: a.lane.Name(), Kind: eyrie.Again, Class: "no end"}
+	a.err = &eyrie.Error{Op: "dispatch", Subject: a.on.Name(), Kind: eyrie.Again, Class: "no end"}
 	text := 0
 	for ev, err := range a.lane.engine.Stream(ctx, req) {
 		switch ev.Kind {
@@ -143,7 +147,7 @@ func (a *attempt) charge() (eyrie.Charged, eyrie.Money) {
 		return eyrie.ChargedYes, a.answer.Cost
 	case a.err != nil && a.err.Charged == eyrie.ChargedNo:
 		return eyrie.ChargedNo, 0
-	case a.lane.free():
+	case free(a.on):
 		return eyrie.ChargedNo, 0
 	}
 	return eyrie.ChargedUnknown, 0
@@ -155,7 +159,7 @@ func (a *attempt) rest() eyrie.Money {
 	if a.err == nil || !a.err.PromptOnly {
 		return 0
 	}
-	return max(1, holdFor(a.lane.Lane, a.task.gen.PromptTokens, 0))
+	return max(1, holdFor(a.on, a.task.gen.PromptTokens, 0))
 }
 
 // nextTurn prepares the conversation's next generation, or journals why there

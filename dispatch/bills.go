@@ -69,7 +69,7 @@ func (q *billQueue) next(now time.Time) (t time.Time) {
 
 // askBills starts the look-ups that are due.
 func (s *scheduler) askBills(now time.Time) {
-	if s.ctx.Err() != nil {
+	if s.ctx.Err() != nil || s.billsWait() {
 		return
 	}
 	for _, b := range s.bills.waiting {
@@ -88,6 +88,9 @@ func (s *scheduler) askBills(now time.Time) {
 		s.wg.Go(func() { s.askBill(s.ctx, biller, b.Attempt, b.ID) })
 	}
 }
+
+// billsWait reports whether the vendor is left alone for now.
+func (s *scheduler) billsWait() bool { return s.pause.state != notPaused && !s.ending }
 
 // biller is the engine that bills are asked of.
 func (s *scheduler) biller() Biller {

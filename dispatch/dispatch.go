@@ -18,9 +18,10 @@
 // One goroutine, the scheduler, owns all changing state: the ledger, the
 // limiters, the queues. One feeder per data set reads prompts, renders them and
 // counts their tokens. Each attempt and each look-up of a bill runs in a
-// goroutine of its own, bounded by the concurrency limit. All of them report to
-// the scheduler over one channel, and [Run] returns only after every one of
-// them has ended.
+// goroutine of its own, bounded by the concurrency limit, and so does each
+// reading of the list of endpoints, one at a time. All of them report to the
+// scheduler over one channel, and [Run] returns only after every one of them has
+// ended.
 package dispatch
 
 import (
@@ -30,6 +31,7 @@ import (
 	"iter"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -72,6 +74,8 @@ type Lane struct {
 	Lane   *eyrie.Lane
 	Engine Engine
 	Limit  limit.Config
+	// Out says why the lane may not answer at present; empty where it may.
+	Out string
 }
 
 // Set is a data set with its target.
@@ -94,7 +98,14 @@ type Config struct {
 	// PaidAttempts bounds how often money may be spent on one generation
 	// without an accepted answer.
 	PaidAttempts int
-	Lanes        []Lane // in order of preference
+	// Lanes are the endpoints there are, in order of preference. Those that
+	// are out are here so that they are not taken for new ones later.
+	Lanes []Lane
+	// Refresh reads the lanes anew, in the same form; nil when they stay as
+	// they are. It is called every RefreshEvery, 5m by default, and at once when
+	// an endpoint was not found.
+	Refresh      func(ctx context.Context) ([]Lane, error)
+	RefreshEvery time.Duration
 	Sets         []Set
 
 	Journal Journal
@@ -155,7 +166,7 @@ var ErrCancelled = errors.New("the run was cancelled")
 
 // New prepares a run.
 func New(cfg Config) (*Runner, error) {
-	if len(cfg.Lanes) == 0 {
+	if !slices.ContainsFunc(cfg.Lanes, func(l Lane) bool { return l.Out == "" }) {
 		return nil, errors.New("dispatch: no lane may answer")
 	}
 	if cfg.Concurrency <= 0 {
@@ -166,6 +177,9 @@ func New(cfg Config) (*Runner, error) {
 	}
 	if cfg.BillPatience <= 0 {
 		cfg.BillPatience = time.Minute
+	}
+	if cfg.RefreshEvery <= 0 {
+		cfg.RefreshEvery = 5 * time.Minute
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)

@@ -22,9 +22,15 @@ type lane struct {
 	limiter *limit.Limiter
 	closed  string // why it takes no more work
 	strikes int    // answers in a row that were not what was asked for
+
+	// recalled is set while it is closed until a list of endpoints brings it
+	// back, gone when it is since a list had it not, or not to answer.
+	recalled, gone bool
+
+	refusals refusals
 }
 
-func (l *lane) free() bool { return l.PromptPrice.IsZero() && l.OutputPrice.IsZero() }
+func free(l *eyrie.Lane) bool { return l.PromptPrice.IsZero() && l.OutputPrice.IsZero() }
 
 // maxStrikes is how many answers in a row may fail verification before a lane
 // is closed for the run.
@@ -73,6 +79,8 @@ type scheduler struct {
 	ending   bool // admit nothing more
 	bills    billQueue
 	meter    meterState
+	drift    drift
+	pause    pause
 	rate     rateMeter
 	tokens   int64 // of accepted answers, with their bytes, for the rate
 	text     int64
@@ -82,9 +90,12 @@ func newScheduler(r *Runner) *scheduler {
 	s := &scheduler{Runner: r, rng: newRand(r.cfg.Seed), last: r.cfg.State.LastAttempt(), phase: "running"}
 	s.feedCtx, s.stopFeed = context.WithCancel(r.ctx)
 	for i := range r.cfg.Lanes {
-		l := &r.cfg.Lanes[i]
-		s.lanes = append(s.lanes, &lane{Lane: l.Lane, engine: l.Engine, limiter: limit.New(l.Limit)})
+		if l := &r.cfg.Lanes[i]; l.Out == "" {
+			s.lanes = append(s.lanes, l.open())
+		}
 	}
+	s.drift.list(r.cfg.Lanes)
+	s.drift.due = time.Now().Add(r.cfg.RefreshEvery)
 	for i := range r.cfg.Sets {
 		st := &set{Set: r.cfg.Sets[i], feed: make(chan *task, queued), mean: priorTokens}
 		have := r.cfg.State.Set(st.Name)
@@ -118,8 +129,10 @@ func (s *scheduler) run() Result {
 			s.end(Interrupted, nil)
 		}
 		now := time.Now()
+		s.probe(now)
 		s.assign(now)
 		s.askBills(now)
+		s.refresh(now)
 		if s.through(now) {
 			break
 		}
@@ -221,7 +234,10 @@ func (s *scheduler) exhausted(now time.Time) bool {
 	case met:
 		s.end(Finished, nil)
 	case !left:
+		s.releaseAllRefused()
 		s.end(Exhausted, nil)
+	case s.openLanes() == 0 && s.mayReopen():
+		return false
 	case s.openLanes() == 0:
 		s.end(Refused, s.closedLanes())
 	case s.idle == idleMoney && (!s.bills.idle(now, s.cfg.BillPatience) || s.readMeter()):
@@ -247,6 +263,9 @@ func (s *scheduler) assign(now time.Time) {
 	s.share()
 	s.idle = ""
 	for !s.ending && s.running < s.cfg.Concurrency {
+		if s.idle = s.pause.holds(); s.idle != "" {
+			return
+		}
 		i := plan.Next(s.shares, func(i int) bool { return s.sets[i].waitFor(now) })
 		if i < 0 {
 			s.idle = s.whyNoTask()
@@ -355,8 +374,9 @@ func (s *scheduler) start(t *task, l *lane, hold eyrie.Money, now time.Time) {
 		panic("dispatch: the reservation does not fit what was free") // pick has compared them
 	}
 	t.tries++
-	a := &attempt{number: s.last, task: t, lane: l, hold: hold, started: now}
+	a := &attempt{number: s.last, task: t, lane: l, on: l.Lane, hold: hold, started: now}
 	l.limiter.Start()
+	s.pause.started(a)
 	s.running++
 	s.sets[t.set].running++
 	s.shares[t.set].Running += int64(s.sets[t.set].mean)
@@ -373,12 +393,17 @@ func (s *scheduler) handle(m message) {
 		}
 	case accepted:
 		m.attempt.lane.limiter.Accepted(time.Now())
+		s.taken(m.attempt)
 	case ended:
 		s.ended(m)
 	case billed:
 		s.billed(m)
 	case metered:
 		s.metered(m)
+	case refreshed:
+		s.refreshed(m)
+	case probed:
+		s.probed(m.err)
 	}
 }
 
@@ -394,6 +419,9 @@ func (s *scheduler) ended(m message) {
 		return
 	}
 	s.settle(a)
+	if a.err == nil || a.err.Kind != eyrie.Pause {
+		s.taken(a)
+	}
 	if a.err == nil {
 		s.accept(m)
 		return
@@ -418,6 +446,9 @@ func (s *scheduler) settle(a *attempt) {
 func (s *scheduler) accept(m message) {
 	a := m.attempt
 	a.lane.strikes = 0
+	if a.lane.closed == "" {
+		s.releaseRefused(a.lane)
+	}
 	s.sets[m.set].learn(a.answer.Usage.CompletionTokens)
 	s.tokens += int64(a.answer.Usage.CompletionTokens)
 	s.text += int64(len(a.answer.Reasoning) + len(a.answer.Content))
@@ -429,6 +460,7 @@ func (s *scheduler) accept(m message) {
 // failed decides what becomes of a generation whose attempt failed.
 func (s *scheduler) failed(a *attempt) {
 	s.judgeLane(a)
+	repeated := s.noteRefusal(a)
 	t, e := a.task, a.err
 	t.reason, t.detail = e.Class, clip(e.Error())
 	switch e.Kind {
@@ -437,13 +469,17 @@ func (s *scheduler) failed(a *attempt) {
 		s.end(Refused, e)
 		return
 	case eyrie.GiveUp:
-		s.giveUpTask(t)
-		return
-	case eyrie.Elsewhere:
-		if t.avoid == nil {
-			t.avoid = map[string]bool{}
+		if !s.spare(a) {
+			s.giveUpTask(t)
 		}
-		t.avoid[a.lane.Tag] = true
+		return
+	case eyrie.Pause:
+		s.refuse(a)
+	case eyrie.Elsewhere:
+		s.elsewhere(t, a.lane)
+		if repeated && s.nowhere(t) && s.spare(a) {
+			return
+		}
 	}
 	if e.PromptOnly || e.Charged == eyrie.ChargedNo && !e.LaneWide {
 		t.free++
@@ -455,6 +491,19 @@ func (s *scheduler) failed(a *attempt) {
 		s.giveUpTask(t)
 		return
 	}
+	s.again(t)
+}
+
+// elsewhere keeps a task from a lane as long as there is another.
+func (s *scheduler) elsewhere(t *task, l *lane) {
+	if t.avoid == nil {
+		t.avoid = map[string]bool{}
+	}
+	t.avoid[l.Tag] = true
+}
+
+// again puts a task first in the queue of its set.
+func (s *scheduler) again(t *task) {
 	st := s.sets[t.set]
 	st.ready = slices.Insert(st.ready, 0, t)
 }
@@ -474,10 +523,11 @@ func (s *scheduler) judgeLane(a *attempt) {
 	l, e := a.lane, a.err
 	now := time.Now()
 	switch {
+	case e.Kind == eyrie.Pause: // it says nothing about the lane
 	case e.Class == "429" || e.Class == "in-band 429":
 		l.limiter.Refused(now, a.started, e.RetryAfter, s.rng.Float64())
 	case e.Class == "404":
-		s.closeLane(l, e.Error())
+		s.notFound(a)
 	case e.Class == "overrun" && !l.Overruns:
 		longer := *l.Lane
 		longer.Overruns = true
@@ -545,6 +595,14 @@ func (s *scheduler) nextWake(now time.Time) time.Duration {
 			earlier(st.hungry.Add(feedPatience))
 		}
 	}
-	earlier(s.bills.next(now))
+	if s.pause.state == waiting {
+		earlier(s.pause.until)
+	}
+	if !s.billsWait() {
+		earlier(s.bills.next(now))
+	}
+	if s.cfg.Refresh != nil {
+		earlier(s.drift.due)
+	}
 	return max(next.Sub(now), time.Millisecond)
 }

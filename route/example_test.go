@@ -21,19 +21,21 @@ func Example() {
 		{Tag: "west/int4", Quantization: "int4", PromptPrice: price("0.0000005"), OutputPrice: price("0.0000022")},
 	}
 
-	// Who may answer?
-	var allowed []*eyrie.Lane
-	policy := route.Policy{Quantizations: []string{"int4"}}
-	for _, v := range policy.Judge(catalogue) {
-		if v.Allowed {
-			allowed = append(allowed, v.Lane)
-		} else {
+	// Who may answer? What the model was trained in, and nothing else.
+	labels, native, err := route.Resolve("moonshotai/kimi-k2.5", []string{route.NativeLabel})
+	if err != nil {
+		panic(err)
+	}
+	policy := route.Policy{Quantizations: labels, Native: native}
+	verdicts := policy.Judge(catalogue)
+	for _, v := range verdicts {
+		if !v.Allowed {
 			fmt.Printf("%s: %s\n", v.Lane.Tag, v.Reason)
 		}
 	}
+	allowed := route.Order(verdicts)
 
 	// Who is next? The cheapest lane is full.
-	route.ByPrice(allowed)
 	var cands []route.Candidate
 	for i, l := range allowed {
 		cands = append(cands, route.Candidate{Lane: l, Room: i, Hold: l.WorstCase(1000, 4096)})
@@ -42,6 +44,6 @@ func Example() {
 	fmt.Println(allowed[0].Tag, "is full;", allowed[i].Tag, "is next and holds", cands[i].Hold)
 
 	// Output:
-	// south/fp4: quantization fp4 is not among int4
+	// south/fp4: quantization fp4 rounds the model's own int4 to another format
 	// west/int4 is full; north/int4 is next and holds $0.01084
 }

@@ -1,7 +1,9 @@
 package route
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -11,112 +13,182 @@ import (
 // Policy says which endpoints may answer. The zero Policy allows every
 // endpoint whose price is known.
 type Policy struct {
-	// Quantizations lists what is allowed; nil allows any.
+	// Quantizations lists the labels that are allowed; nil allows any. Native
+	// is the model's own precision where the list was made from it: it is named
+	// in reasons. [Resolve] makes both.
 	Quantizations []string
-	// Only and Ignore hold slugs ("atlas-cloud"), tags ("atlas-cloud/int4") or
-	// display names ("AtlasCloud").
-	Only, Ignore []string
-	// MaxPrompt and MaxOutput bound prices per million tokens; zero is no bound.
+	Native        string
+	// Claims are what the user knows better than the labels of the catalogue.
+	Claims []Claim
+	// Only, Ignore and Prefer hold slugs ("atlas-cloud"), tags
+	// ("atlas-cloud/int4") or display names ("AtlasCloud").
+	Only, Ignore, Prefer []string
+	// MaxPrompt and MaxOutput bound prices per million tokens, those of prompts
+	// that no tier applies to, as vendors do; zero is no bound.
 	MaxPrompt, MaxOutput eyrie.Money
+	// MinStatus and MinUptime are what an endpoint's health must reach. One
+	// whose health is not given does reach it. Nil and zero ask for nothing: a
+	// lane in trouble is slowed down by what comes back from it, and that is
+	// known better and sooner.
+	MinStatus *int
+	MinUptime float64
+	// Retained is asked for every endpoint where it is not nil: whether the
+	// endpoint keeps prompts, so that it must not answer.
+	Retained func(*eyrie.Lane) bool
 	// Parameters are the request parameters the job sends.
 	Parameters []string
 	// MaxTokens is the longest answer the job asks for.
 	MaxTokens int
 }
 
+// Claim is what a user knows of the precision of an endpoint: that the one
+// named in Name, by slug, tag or display name, is served in Label. Note says
+// how the user knows.
+type Claim struct {
+	Name, Label, Note string
+}
+
+// Rule names the part of a policy that keeps an endpoint out, by the words of
+// the job file.
+type Rule string
+
+// The rules.
+const (
+	RuleUsable       Rule = "catalogue" // it cannot be used by anybody: no price, no tag
+	RuleOnly         Rule = "only"
+	RuleIgnore       Rule = "ignore"
+	RuleQuantization Rule = "quantization"
+	RuleMaxPrice     Rule = "max_price"
+	RuleZDR          Rule = "zdr"
+	RuleStatus       Rule = "min_status"
+	RuleUptime       Rule = "min_uptime"
+	RuleMaxTokens    Rule = "max_tokens"
+	RuleParameters   Rule = "sampling"
+)
+
 // Verdict is what the policy says of one endpoint.
 type Verdict struct {
 	Lane    *eyrie.Lane
 	Allowed bool
-	Reason  string // why not
+	Rule    Rule   // which rule keeps it out; the first that does
+	Reason  string // why not, in a sentence without its subject
+	// Lacks lists the parameters of the job that the endpoint does not take.
+	Lacks []string
+	// Claim is what the user says of its precision; nil where the label counts.
+	Claim *Claim
+	// Preferred is the endpoint's place in Prefer, from 1; 0 when it has none.
+	Preferred int
+}
+
+// Precision is the label that the policy went by.
+func (v *Verdict) Precision() string {
+	if v.Claim != nil {
+		return v.Claim.Label
+	}
+	return v.Lane.Quantization
 }
 
 // Judge gives every endpoint its verdict, in order.
 func (p *Policy) Judge(lanes []*eyrie.Lane) []Verdict {
 	out := make([]Verdict, len(lanes))
 	for i, l := range lanes {
-		reason := p.objection(l)
-		out[i] = Verdict{l, reason == "", reason}
+		v := Verdict{
+			Lane: l, Lacks: p.lacks(l), Claim: p.claim(l),
+			Preferred: 1 + slices.IndexFunc(p.Prefer, func(n string) bool { return names(n, l) }),
+		}
+		v.Rule, v.Reason = p.objection(&v)
+		v.Allowed = v.Reason == ""
+		out[i] = v
 	}
 	return out
 }
 
-// objection returns the first reason against a lane, or "".
-func (p *Policy) objection(l *eyrie.Lane) string {
+// Order returns the lanes that are allowed: those that are preferred first, in
+// the order of the preference, and the others by price as [ByPrice] has it.
+func Order(verdicts []Verdict) []*eyrie.Lane {
+	place := map[*eyrie.Lane]int{}
+	var lanes []*eyrie.Lane
+	for _, v := range verdicts {
+		if !v.Allowed {
+			continue
+		}
+		lanes = append(lanes, v.Lane)
+		place[v.Lane] = math.MaxInt
+		if v.Preferred > 0 {
+			place[v.Lane] = v.Preferred
+		}
+	}
+	ByPrice(lanes)
+	slices.SortStableFunc(lanes, func(a, b *eyrie.Lane) int { return cmp.Compare(place[a], place[b]) })
+	return lanes
+}
+
+// objection returns the first rule against an endpoint, and why.
+func (p *Policy) objection(v *Verdict) (Rule, string) {
+	l := v.Lane
+	named := func(list []string) bool { return slices.ContainsFunc(list, func(n string) bool { return names(n, l) }) }
 	switch {
 	case l.Closed != "":
-		return l.Closed
+		return RuleUsable, l.Closed
 	case !l.PromptPrice.Known() || !l.OutputPrice.Known():
-		return "its price is unknown"
-	case len(p.Only) > 0 && !slices.ContainsFunc(p.Only, func(n string) bool { return names(n, l) }):
-		return "not in only"
-	case slices.ContainsFunc(p.Ignore, func(n string) bool { return names(n, l) }):
-		return "in ignore"
-	case p.Quantizations != nil && !slices.Contains(p.Quantizations, l.Quantization):
-		return fmt.Sprintf("quantization %s is not among %s", l.Quantization, strings.Join(p.Quantizations, ", "))
-	case p.MaxPrompt > 0 && l.PromptPrice.PerMillion() > p.MaxPrompt:
-		return fmt.Sprintf("prompt price %s/M is over max_price %s", l.PromptPrice.PerMillion(), p.MaxPrompt)
-	case p.MaxOutput > 0 && l.OutputPrice.PerMillion() > p.MaxOutput:
-		return fmt.Sprintf("completion price %s/M is over max_price %s", l.OutputPrice.PerMillion(), p.MaxOutput)
-	case l.MaxOutput > 0 && p.MaxTokens > l.MaxOutput:
-		return fmt.Sprintf("it answers with at most %d tokens and max_tokens is %d", l.MaxOutput, p.MaxTokens)
+		return RuleUsable, "its price is unknown"
+	case len(p.Only) > 0 && !named(p.Only):
+		return RuleOnly, "not in only"
+	case named(p.Ignore):
+		return RuleIgnore, "in ignore"
 	}
-	if l.Parameters != nil {
-		for _, param := range p.Parameters {
-			if !slices.Contains(l.Parameters, param) {
-				return "it does not take " + param
-			}
+	for _, check := range []func(*Verdict) (Rule, string){p.precision, p.prices, p.health, p.request} {
+		if rule, why := check(v); why != "" {
+			return rule, why
 		}
 	}
-	return ""
+	return "", ""
 }
 
-// names reports whether a name in a job file means the lane: its tag, the slug
-// before the tag's slash, or the provider's display name.
-func names(n string, l *eyrie.Lane) bool {
-	slug, _, _ := strings.Cut(l.Tag, "/")
-	return n == l.Tag || n == slug || SameProvider(n, l.Provider)
+func (p *Policy) prices(v *Verdict) (Rule, string) {
+	prompt, output := v.Lane.PromptPrice.PerMillion(), v.Lane.OutputPrice.PerMillion()
+	switch {
+	case p.MaxPrompt > 0 && prompt > p.MaxPrompt:
+		return RuleMaxPrice, fmt.Sprintf("prompt price %s/M is over max_price %s", prompt, p.MaxPrompt)
+	case p.MaxOutput > 0 && output > p.MaxOutput:
+		return RuleMaxPrice, fmt.Sprintf("completion price %s/M is over max_price %s", output, p.MaxOutput)
+	}
+	return "", ""
 }
 
-// SameProvider compares providers' display names as vendors vary them: without
-// regard to case, spaces, hyphens and underscores.
-func SameProvider(a, b string) bool { return foldName(a) == foldName(b) }
-
-func foldName(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch r {
-		case ' ', '-', '_', '.':
-			return -1
-		}
-		return r
-	}, strings.ToLower(s))
+func (p *Policy) health(v *Verdict) (Rule, string) {
+	h := v.Lane.Health
+	switch {
+	case p.Retained != nil && p.Retained(v.Lane):
+		return RuleZDR, "it is not listed among those that retain nothing"
+	case p.MinStatus != nil && h.Status != nil && *h.Status < *p.MinStatus:
+		return RuleStatus, fmt.Sprintf("its status is %d, below %d", *h.Status, *p.MinStatus)
+	case p.MinUptime > 0 && h.Uptime != nil && *h.Uptime < p.MinUptime:
+		return RuleUptime, fmt.Sprintf("it was up %.1f%% of the last half hour, less than %v%%", *h.Uptime, p.MinUptime)
+	}
+	return "", ""
 }
 
-// nativePrecisions is the precision models were trained to be served in. Keys
-// are prefixes of model slugs, the longest match wins.
-var nativePrecisions = []struct {
-	prefix string
-	labels []string
-}{
-	{"moonshotai/kimi-k3", []string{"mxfp4"}},
-	{"moonshotai/kimi-k2-thinking", []string{"int4"}},
-	{"moonshotai/kimi-k2.5", []string{"int4"}},
-	{"moonshotai/kimi-k2.6", []string{"int4"}},
-	{"moonshotai/kimi-k2.7", []string{"int4"}},
-	{"moonshotai/kimi-k2", []string{"fp8"}},
-	{"openai/gpt-oss", []string{"mxfp4"}},
-	{"deepseek/deepseek", []string{"fp8"}},
-	{"qwen/qwen3", []string{"bf16"}},
+// request checks that the endpoint can do what the job asks.
+func (p *Policy) request(v *Verdict) (Rule, string) {
+	if most := v.Lane.MaxOutput; most > 0 && p.MaxTokens > most {
+		return RuleMaxTokens, fmt.Sprintf("it answers with at most %d tokens and max_tokens is %d", most, p.MaxTokens)
+	}
+	if len(v.Lacks) > 0 {
+		return RuleParameters, "it does not take " + strings.Join(v.Lacks, ", ")
+	}
+	return "", ""
 }
 
-// Native returns the quantization labels that are a model's native precision.
-// For a model it does not know it reports false.
-func Native(model string) ([]string, bool) {
-	best, labels := "", []string(nil)
-	for _, n := range nativePrecisions {
-		if strings.HasPrefix(model, n.prefix) && len(n.prefix) > len(best) {
-			best, labels = n.prefix, n.labels
+func (p *Policy) lacks(l *eyrie.Lane) []string {
+	if l.Parameters == nil {
+		return nil
+	}
+	var out []string
+	for _, param := range p.Parameters {
+		if !slices.Contains(l.Parameters, param) {
+			out = append(out, param)
 		}
 	}
-	return labels, best != ""
+	return out
 }

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -32,10 +35,17 @@ answers with real token ids of Kimi's vocabulary, bills to the picodollar and
 keeps the ids and the bills aside. It needs no key and costs nothing.
 
 The control port, which a client never sees, shows the books and changes the
-behaviour while it runs: GET /books, /totals, /scenario; POST /knobs, /scenario,
-/balance.`,
+behaviour while it runs: GET /books, /totals, /findings, /scenario; POST /knobs,
+/scenario, /balance.
+
+The API speaks HTTP/1.1 and, to clients that begin with it, HTTP/2 in the clear.
+A job reaches it with the base_url of its engine.
+
+Built-in scenarios, which --scenario takes by name:
+` + builtInScenarios(),
 		Example: `  eyrie emulate --tokenizer ./model --listen 127.0.0.1:8080
-  eyrie emulate --tokenizer ./model --scenario faults.yaml --books books.jsonl`,
+  eyrie emulate --tokenizer ./model --scenario storm
+  eyrie emulate --tokenizer ./model --scenario ./faults.yaml --books books.jsonl`,
 		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.emulate(cmd.Context(), f) },
 	}
@@ -44,7 +54,7 @@ behaviour while it runs: GET /books, /totals, /scenario; POST /knobs, /scenario,
 	fl.StringVar(&f.control, "control", "", "the address of the control port (none when empty)")
 	fl.StringVar(&f.tokenizer, "tokenizer", "", "the folder with Kimi's tiktoken.model (required)")
 	fl.StringVar(&f.config.CataloguePath, "catalogue", "", "a saved price list: a model's endpoints, or a whole snapshot (built-in when empty)")
-	fl.StringVar(&f.scenario, "scenario", "", "a YAML file that says how the vendor behaves")
+	fl.StringVar(&f.scenario, "scenario", "", "how the vendor behaves: a built-in scenario's name or a YAML file")
 	fl.StringVar(&f.config.BooksPath, "books", "", "append every request's truth to this file")
 	fl.StringVar(&f.config.Balance, "balance", "", "the account's balance in dollars (no bound when empty)")
 	fl.StringVar(&f.config.KeyLimit, "key-limit", "", "the key's limit in dollars (none when empty)")
@@ -58,7 +68,7 @@ func (a *app) emulate(ctx context.Context, f emulateFlags) error {
 	}
 	f.config.VocabularyPath = filepath.Join(f.tokenizer, "tiktoken.model")
 	if f.scenario != "" {
-		sc, err := emulator.LoadScenario(f.scenario)
+		sc, err := scenarioOf(f.scenario)
 		if err != nil {
 			return &exitError{exitConfig, err}
 		}
@@ -70,7 +80,10 @@ func (a *app) emulate(ctx context.Context, f emulateFlags) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	servers := []*http.Server{{Addr: f.listen, Handler: srv}}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
+	servers := []*http.Server{{Addr: f.listen, Handler: srv, Protocols: protocols}}
 	if f.control != "" {
 		servers = append(servers, &http.Server{Addr: f.control, Handler: srv.Control()})
 	}
@@ -100,4 +113,30 @@ func (a *app) emulate(ctx context.Context, f emulateFlags) error {
 		cancel()
 	}
 	return errors.Join(err, srv.Close())
+}
+
+// builtInScenarios lists the scenarios that come with the program.
+func builtInScenarios() string {
+	var b strings.Builder
+	for _, name := range emulator.Scenarios() {
+		sc, err := emulator.NamedScenario(name)
+		if err != nil {
+			panic(err) // it is part of the program
+		}
+		fmt.Fprintf(&b, "  %-9s %s\n", name, strings.TrimSpace(sc.About))
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// scenarioOf reads a scenario by its built-in name, or from a file. What looks
+// like a name means the built-in one, whatever files there are.
+func scenarioOf(name string) (emulator.Scenario, error) {
+	if slices.Contains(emulator.Scenarios(), name) {
+		return emulator.NamedScenario(name)
+	}
+	sc, err := emulator.LoadScenario(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return sc, fmt.Errorf("--scenario %s: neither a file nor a built-in scenario; built in are %s", name, strings.Join(emulator.Scenarios(), ", "))
+	}
+	return sc, err
 }

@@ -44,7 +44,8 @@ const exitHelp = `Exit codes:
   2    bad job file, flags or arguments
   3    the budget is reached (raise it and run again: it goes on)
   4    prompts used up or given up before every target was met
-  5    the vendor refuses the account, or every lane is closed
+  5    the vendor refuses the account, its money does not cover the budget, or
+       every lane is closed (run again when that is mended: it goes on)
   6    the journal is damaged
   130  interrupted (run again: it goes on)`
 
@@ -116,9 +117,12 @@ token ids with a loss mask.
 
 ` + exitHelp,
 		Example: `  eyrie init > job.yaml       write a commented job file
+  eyrie providers job.yaml    who may answer, at what price, and why not
+  eyrie doctor job.yaml       check everything that a run needs
   eyrie plan job.yaml         tokens, money and lanes, before anything is paid
   eyrie run job.yaml          do it; run again to go on
-  eyrie export job.yaml       write the rows`,
+  eyrie export job.yaml       write the rows
+  eyrie tokens explain job.yaml ID   why a row has the class it has`,
 		Version:       programVersion(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -131,7 +135,7 @@ token ids with a loss mask.
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.SetFlagErrorFunc(flagError)
 	addProfiles(cmd)
-	cmd.AddCommand(a.initCmd(), a.planCmd(), a.runCmd(), a.statusCmd(), a.exportCmd(), a.emulateCmd())
+	cmd.AddCommand(a.initCmd(), a.doctorCmd(), a.providersCmd(), a.planCmd(), a.runCmd(), a.statusCmd(), a.exportCmd(), a.repairCmd(), a.tokensCmd(), a.emulateCmd())
 	return cmd
 }
 

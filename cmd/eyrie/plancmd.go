@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/eyrie-ai/eyrie"
+	"github.com/eyrie-ai/eyrie/journal"
 	"github.com/eyrie-ai/eyrie/ledger"
 	"github.com/eyrie-ai/eyrie/plan"
 	"github.com/eyrie-ai/eyrie/progress"
@@ -16,22 +17,25 @@ import (
 )
 
 func (a *app) planCmd() *cobra.Command {
+	var catalogue string
 	cmd := &cobra.Command{
 		Use:   "plan JOB",
 		Short: "Forecast tokens and money before anything is paid",
 		Long: `plan reads the job's prompts and the vendor's price list and prints what the job
 will take: tokens, money and lanes. It spends nothing. For a run that has begun
-it forecasts the rest, from what its answers were like.
+it forecasts the rest, from what its answers were like. With --catalogue a saved
+price list is read instead of the vendor's, and no key is needed.
 
 Exit code 3 says that the budget is too small.`,
 		Example: `  eyrie plan job.yaml`,
 		Args:    exactArgs("JOB"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.plan(cmd.Context(), args[0]) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.plan(cmd.Context(), args[0], catalogue) },
 	}
+	cmd.Flags().StringVar(&catalogue, "catalogue", "", "read this saved catalogue instead of the vendor's")
 	return cmd
 }
 
-func (a *app) plan(ctx context.Context, jobPath string) error {
+func (a *app) plan(ctx context.Context, jobPath, catalogue string) error {
 	s, err := a.open(jobPath)
 	if err != nil {
 		return err
@@ -41,11 +45,15 @@ func (a *app) plan(ctx context.Context, jobPath string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.connect(ctx, s); err != nil {
+	if catalogue != "" {
+		err = a.connectSaved(ctx, s, catalogue)
+	} else {
+		err = a.connect(ctx, s)
+	}
+	if err != nil {
 		return err
 	}
-	led.SetBudget(s.job.Budget)
-	f, err := s.survey(ctx, st, led.Free(), 0, func(what string) { fmt.Fprintln(a.stderr, what) })
+	f, err := s.survey(ctx, st, expectedLeft(st, led), 0, func(what string) { fmt.Fprintln(a.stderr, what) })
 	if err != nil {
 		return err
 	}
@@ -63,16 +71,22 @@ func (a *app) plan(ctx context.Context, jobPath string) error {
 
 // soFar folds the run of a job, if it has begun.
 func (s *session) soFar() (*progress.State, *ledger.Ledger, error) {
-	root, man, err := openRunDir(s.job.Output)
+	st, led := progress.New(), ledger.New(s.job.Budget)
+	root, _, err := openRunDir(s.job.Output)
 	if err != nil { // it has not begun
-		return progress.New(), ledger.New(s.job.Budget), nil
+		return st, led, nil
 	}
 	defer root.Close()
-	_, st, err := readRun(root, man)
-	if err != nil {
-		return nil, nil, err
+	for e, err := range journal.Outline(root) {
+		if err != nil {
+			return nil, nil, err
+		}
+		st.Apply(e)
+		led.Apply(e.Record)
 	}
-	return st, ledger.New(s.job.Budget), nil
+	led.Abandon()
+	led.SetBudget(s.job.Budget)
+	return st, led, nil
 }
 
 func printPlan(w io.Writer, s *session, f *plan.Forecast) {
@@ -89,7 +103,7 @@ func printPlan(w io.Writer, s *session, f *plan.Forecast) {
 		}
 	}
 	fmt.Fprintf(w, "\n")
-	printLanes(w, s.catalogue, f.Lanes)
+	printLanes(w, s.ordered())
 	fmt.Fprintf(w, "\nexpected %s (%s with every prompt cached, %s at the dearest lane); %s left of %s\n",
 		f.Expected.Cents(), f.Low.Cents(), f.High.Cents(), f.Left.Cents(), s.job.Budget.Cents())
 	fmt.Fprintf(w, "in flight at most %d of %d, which hold %s at the worst\n", f.InFlight, s.job.Concurrency, f.Exposure.Cents())
@@ -99,34 +113,23 @@ func printPlan(w io.Writer, s *session, f *plan.Forecast) {
 }
 
 // printLanes prints the endpoints, the allowed ones first in their order.
-func printLanes(w io.Writer, verdicts []route.Verdict, allowed []*eyrie.Lane) {
+func printLanes(w io.Writer, verdicts []route.Verdict) {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(t, "LANE\tQUANT\tIN $/M\tOUT $/M\tCACHE $/M\tMAX OUT\t\n")
-	row := func(l *eyrie.Lane, note string) {
-		out := "–"
+	for _, v := range verdicts {
+		l, out := v.Lane, none
 		if l.MaxOutput > 0 {
 			out = short(int64(l.MaxOutput))
 		}
-		if l.Overruns && note == "" {
-			note = "overruns max_tokens: its maximum is held"
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Tag, l.Quantization,
-			perMillion(l.PromptPrice), perMillion(l.OutputPrice), perMillion(l.CachedPrice), out, note)
-	}
-	for _, l := range allowed {
-		row(l, "")
-	}
-	for _, v := range verdicts {
-		if !v.Allowed {
-			row(v.Lane, "out: "+v.Reason)
-		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Tag, precisionCell(&v),
+			perMillion(l.PromptPrice), perMillion(l.OutputPrice), perMillion(l.CachedPrice), out, verdictCell(&v))
 	}
 	t.Flush()
 }
 
 func perMillion(p eyrie.Price) string {
 	if !p.Known() {
-		return "–"
+		return none
 	}
 	return p.PerMillion().Decimal()
 }

@@ -15,17 +15,17 @@ import (
 
 	"github.com/eyrie-ai/eyrie"
 	"github.com/eyrie-ai/eyrie/dispatch"
-	"github.com/eyrie-ai/eyrie/internal/durable"
 	"github.com/eyrie-ai/eyrie/journal"
 	"github.com/eyrie-ai/eyrie/ledger"
 	"github.com/eyrie-ai/eyrie/progress"
 )
 
 type runFlags struct {
-	partial  bool
-	json     bool
-	progress string
-	patience time.Duration
+	partial   bool
+	available bool
+	json      bool
+	progress  string
+	patience  time.Duration
 }
 
 func (a *app) runCmd() *cobra.Command {
@@ -39,6 +39,9 @@ again and it goes on where it was, also after a crash.
 A job that the plan says the budget cannot pay is refused; with --partial it
 spends the budget and leaves every data set equally far.
 
+So is a job whose key or credits cannot pay what the budget may still spend;
+with --spend-available the budget of this session is what they have left.
+
 Ctrl-C once: admit nothing new, finish what is paid for. Twice: cut off what is
 under way, keep what came. Three times: leave at once; the next run finds what
 is on disk.
@@ -51,6 +54,7 @@ is on disk.
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args[0], f) },
 	}
 	cmd.Flags().BoolVar(&f.partial, "partial", false, "spend the budget even though it does not reach the targets")
+	cmd.Flags().BoolVar(&f.available, "spend-available", false, "lower this session's budget to what the key and the credits have left")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print a line of JSON a second on the output, and one at the end")
 	cmd.Flags().StringVar(&f.progress, "progress", "auto", "the status line on stderr: "+progressModes)
 	cmd.Flags().DurationVar(&f.patience, "bill-patience", time.Minute, "how long the end of a run waits for late bills")
@@ -72,6 +76,9 @@ func (a *app) run(ctx context.Context, jobPath string, f runFlags) error {
 		return err
 	}
 	defer s.close()
+	if err := enoughFiles(s.job); err != nil {
+		return err
+	}
 	man := s.manifest()
 	root, err := makeRunDir(s.job, man)
 	if err != nil {
@@ -100,19 +107,26 @@ func (a *app) run(ctx context.Context, jobPath string, f runFlags) error {
 	if err := a.connect(ctx, s); err != nil {
 		return err
 	}
+	s.showLanes(scr.printf)
 	led.SetBudget(s.job.Budget)
+	if err := s.afford(ctx, led, f.available, scr.printf); err != nil {
+		return err
+	}
 	if err := s.check(ctx, st, led, f.partial, scr); err != nil {
 		return err
 	}
-	if err := s.begin(ctx, root, man, j, st); err != nil {
+	if err := s.begin(ctx, root, man, j, st, led.Budget()); err != nil {
 		return err
 	}
 	res, err := a.dispatch(ctx, s, j, st, led, root, f, scr)
 	if err != nil {
 		return err
 	}
-	if err := j.Close(); err != nil && res.Stop != dispatch.Broken {
-		return err
+	if err := j.Close(); err != nil {
+		if res.Stop != dispatch.Broken {
+			return err
+		}
+		res.Err = errors.Join(res.Err, err) // what was under way could not be kept
 	}
 	a.summary(s, st, res, f.json)
 	return s.verdict(res)
@@ -162,7 +176,7 @@ func expectedLeft(st *progress.State, led *ledger.Ledger) eyrie.Money {
 }
 
 // begin makes the run folder say what this session is, before any money moves.
-func (s *session) begin(ctx context.Context, root *os.Root, man *runManifest, j *journal.Journal, st *progress.State) error {
+func (s *session) begin(ctx context.Context, root *os.Root, man *runManifest, j *journal.Journal, st *progress.State, budget eyrie.Money) error {
 	for i := range man.Sets {
 		man.Sets[i].SHA256 = s.sets[i].Report().SHA256
 	}
@@ -176,7 +190,7 @@ func (s *session) begin(ctx context.Context, root *os.Root, man *runManifest, j 
 	if err := s.keepCatalogues(root); err != nil {
 		return err
 	}
-	rec := &eyrie.SessionRecord{Version: programVersion(), Budget: s.job.Budget}
+	rec := &eyrie.SessionRecord{Version: programVersion(), Budget: budget}
 	if !st.Begun() && len(s.engines) == 1 {
 		if m, err := (metered{s.engines[0].client}).Usage(ctx); err == nil {
 			rec.AccountUsage = &m
@@ -187,20 +201,6 @@ func (s *session) begin(ctx context.Context, root *os.Root, man *runManifest, j 
 		return err
 	}
 	st.Apply(journal.Entry{Ref: ref, Time: time.Now(), Record: rec})
-	return nil
-}
-
-// keepCatalogues stores every price list that is used, by its time.
-func (s *session) keepCatalogues(root *os.Root) error {
-	if err := root.MkdirAll(catalogueDir, 0o755); err != nil {
-		return err
-	}
-	for i, e := range s.engines {
-		name := fmt.Sprintf("%s-%s.json", time.Now().UTC().Format("20060102T150405Z"), s.job.Engines[i].Name)
-		if err := durable.WriteBytes(root, path.Join(catalogueDir, name), e.cat.Raw); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 
@@ -220,6 +220,7 @@ func (a *app) dispatch(ctx context.Context, s *session, j *journal.Journal, st *
 			Name: d.Name, Target: d.Tokens, Seeded: s.seeded[i], Samples: d.Samples, Prompts: s.sets[i].Prompts(),
 		})
 	}
+	cfg.Refresh, cfg.RefreshEvery = s.refresh(root)
 	r, err := dispatch.New(cfg)
 	if err != nil {
 		return dispatch.Result{}, err
@@ -322,6 +323,8 @@ func (a *app) summary(s *session, st *progress.State, res dispatch.Result, asJSO
 		fmt.Fprintf(a.stdout, "; raise budget in %s and run again to go on", s.job.File)
 	case dispatch.Interrupted:
 		fmt.Fprintf(a.stdout, "; run again to go on")
+	case dispatch.Refused:
+		fmt.Fprintf(a.stdout, "\nnothing that was paid for is lost; run again to go on")
 	}
 	fmt.Fprintf(a.stdout, "\nrun folder %s; next: eyrie export %s\n", s.job.Output, s.job.File)
 }
@@ -340,9 +343,6 @@ func (s *session) verdict(res dispatch.Result) error {
 		code = exitRefused
 	case dispatch.Broken:
 		code = exitFailed
-		if errors.Is(res.Err, syscall.ENOSPC) {
-			res.Err = fmt.Errorf("%w; free some space and run again: nothing that was accepted is lost", res.Err)
-		}
 		return &exitError{code, res.Err}
 	}
 	if code == exitDone {

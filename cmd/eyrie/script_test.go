@@ -32,7 +32,7 @@ func TestScripts(t *testing.T) {
 		Dir:           "testdata/script",
 		UpdateScripts: os.Getenv("UPDATE") != "",
 		Setup: func(env *testscript.Env) error {
-			srv, err := emulator.New(emulator.Config{Vocabulary: vocab, Seed: 1, Keys: []string{"sk-good"}})
+			srv, err := emulator.New(emulator.Config{Vocabulary: vocab, Seed: 1, Keys: []string{"sk-good"}, ManagementKey: "sk-manager"})
 			if err != nil {
 				return err
 			}
@@ -58,6 +58,8 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exitcode": exitCodeCmd,
 			"job":      jobCmd,
+			"balance":  balanceCmd,
+			"knobs":    knobsCmd,
 		},
 	})
 }

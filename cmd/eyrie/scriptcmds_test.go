@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,6 +44,20 @@ func exitCodeCmd(ts *testscript.TestScript, neg bool, args []string) {
 func isFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
+}
+
+// balanceCmd changes the vendor's mind about money: balance DOLLARS account|key.
+func balanceCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: balance DOLLARS account|key")
+	}
+	field := map[string]string{"account": "balance", "key": "key_limit"}[args[1]]
+	resp, err := http.Post(ts.Getenv("CONTROL")+"/balance", "application/json", strings.NewReader(fmt.Sprintf("{%q: %q}", field, args[0])))
+	ts.Check(err)
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusNoContent {
+		ts.Fatalf("balance: %s", resp.Status)
+	}
 }
 
 // jobCmd writes a job file for the script's vendor: job BUDGET TOKENS [LINE…].

@@ -39,7 +39,7 @@ func runTokens(dir, set string) (int64, error) {
 	}
 	defer root.Close()
 	st := progress.New()
-	for e, err := range journal.Read(root) {
+	for e, err := range journal.Outline(root) {
 		if err != nil {
 			return 0, fmt.Errorf("seed_from: %s: %w", dir, err)
 		}

@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
-	"time"
 
 	"github.com/eyrie-ai/eyrie"
 	"github.com/eyrie-ai/eyrie/chat"
@@ -14,7 +12,6 @@ import (
 	"github.com/eyrie-ai/eyrie/dispatch"
 	"github.com/eyrie-ai/eyrie/engine/openrouter"
 	"github.com/eyrie-ai/eyrie/internal/config"
-	"github.com/eyrie-ai/eyrie/limit"
 	"github.com/eyrie-ai/eyrie/plan"
 	"github.com/eyrie-ai/eyrie/progress"
 	"github.com/eyrie-ai/eyrie/route"
@@ -37,13 +34,6 @@ type modelFolder struct {
 	tokenizer *tokenizer.Tokenizer
 	template  chat.Template
 	rebuilder *tokens.Rebuilder
-}
-
-// engine is an engine of the job with its allowed lanes.
-type engine struct {
-	client *openrouter.Client
-	cat    *openrouter.Catalogue
-	lanes  []*eyrie.Lane
 }
 
 func openModel(dir string) (*modelFolder, error) {
@@ -89,8 +79,16 @@ func (a *app) open(path string) (*session, error) {
 	if s.model, err = openModel(job.Tokenizer); err != nil {
 		return nil, &exitError{exitConfig, err}
 	}
+	if err := s.openSets(); err != nil {
+		return nil, &exitError{exitConfig, err}
+	}
+	return s, nil
+}
+
+// openSets opens the data sets and counts what seeds bring along.
+func (s *session) openSets() error {
 	var errs []error
-	for _, d := range job.Datasets {
+	for _, d := range s.job.Datasets {
 		set, err := dataset.Open(dataset.Source{Set: d.Name, Path: d.Path}, dataset.Options{
 			Layout: dataset.Layout(d.Layout), Special: s.model.spellsSpecial,
 		})
@@ -100,107 +98,15 @@ func (a *app) open(path string) (*session, error) {
 		errs = append(errs, err)
 		s.seeded = append(s.seeded, seeded)
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, &exitError{exitConfig, err}
-	}
-	return s, nil
+	return errors.Join(errs...)
 }
 
 func (s *session) close() {
 	for _, e := range s.engines {
-		e.client.Close()
-	}
-}
-
-// gather is how long text may gather between two reads of a stream.
-const gather = 500 * time.Millisecond
-
-// connect reads the engines' catalogues and applies the policy.
-func (a *app) connect(ctx context.Context, s *session) error {
-	for _, e := range s.job.Engines {
-		key, err := e.OpenRouter.Key(a.env())
-		if err != nil {
-			return &exitError{exitConfig, err}
-		}
-		client, err := openrouter.New(openrouter.Config{
-			BaseURL: e.OpenRouter.BaseURL, Key: key.Reveal(), MaxStreams: s.job.Concurrency, Gather: gather,
-			DataCollection: e.OpenRouter.DataCollection, UserAgent: "eyrie/" + programVersion(),
-		})
-		if err != nil {
-			return &exitError{exitConfig, err}
-		}
-		eng := &engine{client: client}
-		s.engines = append(s.engines, eng)
-		if eng.cat, err = client.Endpoints(ctx, s.job.Model); err != nil {
-			return &exitError{exitRefused, err}
-		}
-		for _, v := range judge(s.job, e.OpenRouter, eng.cat.Lanes) {
-			s.catalogue = append(s.catalogue, v)
-			if v.Allowed {
-				eng.lanes = append(eng.lanes, v.Lane)
-			}
-		}
-		route.ByPrice(eng.lanes)
-	}
-	if len(s.lanes()) == 0 {
-		errs := []error{fmt.Errorf("no endpoint of %s may answer:", s.job.Model)}
-		for _, v := range s.catalogue {
-			errs = append(errs, fmt.Errorf("  %s: %s", v.Lane.Tag, v.Reason))
-		}
-		return &exitError{exitConfig, errors.Join(errs...)}
-	}
-	return nil
-}
-
-// judge applies an engine's policy to its endpoints.
-func judge(job *config.Job, o *config.OpenRouter, lanes []*eyrie.Lane) []route.Verdict {
-	p := route.Policy{
-		Only: o.Only, Ignore: o.Ignore, MaxPrompt: o.MaxPrice.Prompt, MaxOutput: o.MaxPrice.Completion,
-		MaxTokens: job.Sampling.MaxTokens, Parameters: []string{"max_tokens", "reasoning"},
-	}
-	switch o.Quantization.Rule {
-	case config.Listed:
-		p.Quantizations = o.Quantization.Names
-	case config.Native:
-		if labels, known := route.Native(job.Model); known {
-			p.Quantizations = labels
+		if e.client != nil {
+			e.client.Close()
 		}
 	}
-	for name, asked := range map[string]bool{
-		"temperature": job.Sampling.Temperature != nil, "top_p": job.Sampling.TopP != nil, "top_k": job.Sampling.TopK != nil,
-		"min_p": job.Sampling.MinP != nil, "seed": job.Sampling.Seed != nil,
-	} {
-		if asked {
-			p.Parameters = append(p.Parameters, name)
-		}
-	}
-	slices.Sort(p.Parameters)
-	return p.Judge(lanes)
-}
-
-// lanes are the allowed lanes of all engines, cheapest first.
-func (s *session) lanes() []*eyrie.Lane {
-	var out []*eyrie.Lane
-	for _, e := range s.engines {
-		out = append(out, e.lanes...)
-	}
-	route.ByPrice(out)
-	return out
-}
-
-// dispatchLanes are the lanes with the engines that serve them.
-func (s *session) dispatchLanes() []dispatch.Lane {
-	of := map[*eyrie.Lane]*engine{}
-	for _, e := range s.engines {
-		for _, l := range e.lanes {
-			of[l] = e
-		}
-	}
-	var out []dispatch.Lane
-	for _, l := range s.lanes() {
-		out = append(out, dispatch.Lane{Lane: l, Engine: metered{of[l].client}, Limit: limit.Config{Max: s.job.Concurrency}})
-	}
-	return out
 }
 
 // metered gives an OpenRouter client the account's usage as one number.

@@ -64,7 +64,7 @@ func (a *app) findRun(arg string) (*os.Root, *runManifest, error) {
 // readRun folds a run's journal into a picture of it.
 func readRun(root *os.Root, man *runManifest) (eyrie.Snapshot, *progress.State, error) {
 	st, led := progress.New(), ledger.New(man.Budget)
-	for e, err := range journal.Read(root) {
+	for e, err := range journal.Outline(root) {
 		if err != nil {
 			return eyrie.Snapshot{}, nil, err
 		}

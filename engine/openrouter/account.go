@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/eyrie-ai/eyrie"
@@ -16,15 +15,22 @@ import (
 // Account is what the vendor says of the key. A nil amount was not given: for
 // limits that means there is none. What remains can be below zero.
 type Account struct {
+	Label     string // the key as the vendor shows it, its middle left out
 	Usage     *eyrie.Money
 	Limit     *eyrie.Money
 	Remaining *eyrie.Money
+	Resets    string // when the limit begins anew: "daily", "weekly", "monthly", or "" for never
+	// Management is set for a key that manages other keys and buys nothing.
+	Management bool
+	// Clock is the vendor's time of the answer, to the second; zero when it was
+	// not given.
+	Clock time.Time
 }
 
 // Account reads the key's limit and usage. The usage lags behind requests that
 // are in flight.
 func (c *Client) Account(ctx context.Context) (Account, error) {
-	body, err := c.get(ctx, "/key")
+	body, head, err := c.fetch(ctx, "/key")
 	if err != nil {
 		return Account{}, err
 	}
@@ -32,8 +38,38 @@ func (c *Client) Account(ctx context.Context) (Account, error) {
 	if err != nil {
 		return Account{}, fmt.Errorf("openrouter: key: %w", c.tidy(err))
 	}
-	c.key.works()
+	acc.Label = string(c.scrub([]byte(acc.Label)))
+	if at, err := http.ParseTime(head.Get("Date")); err == nil {
+		acc.Clock = at
+	}
 	return acc, nil
+}
+
+// ErrCreditsHidden is returned for a key that may not read the credits, as
+// those that buy completions may not.
+var ErrCreditsHidden = errors.New("only a management key may read the credits")
+
+// Credits reads what is left of the credits that were bought. It can be below
+// zero.
+func (c *Client) Credits(ctx context.Context) (eyrie.Money, error) {
+	body, err := c.get(ctx, "/credits")
+	if err != nil {
+		if e, ok := eyrie.AsError(err); ok && e.Class == strconv.Itoa(http.StatusForbidden) {
+			return 0, ErrCreditsHidden
+		}
+		return 0, err
+	}
+	m, err := parseCredits(body)
+	if err != nil {
+		return 0, fmt.Errorf("openrouter: credits: %w", c.tidy(err))
+	}
+	return m, nil
+}
+
+// Probe asks whether the vendor takes the key now. It costs nothing.
+func (c *Client) Probe(ctx context.Context) error {
+	_, err := c.Account(ctx)
+	return err
 }
 
 // ErrNoBill is returned while a bill is not written yet.
@@ -54,39 +90,4 @@ func (c *Client) Bill(ctx context.Context, id string) (eyrie.Money, error) {
 		return 0, fmt.Errorf("openrouter: bill of %s: %w", id, c.tidy(err))
 	}
 	return m, nil
-}
-
-// A key that has worked is sometimes unknown to the vendor for minutes, while
-// one of its databases is. It is asked again every keyPause for keyPatience
-// before the key is held to be revoked.
-const (
-	keyPause    = 30 * time.Second
-	keyPatience = 10 * time.Minute
-)
-
-// keyHealth remembers how the vendor has taken the key.
-type keyHealth struct {
-	mu     sync.Mutex
-	worked bool
-	since  time.Time // of the first refusal after it last worked
-}
-
-// works notes that the key was accepted.
-func (k *keyHealth) works() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.worked, k.since = true, time.Time{}
-}
-
-// mayHeal notes that the key was refused and reports whether that may pass.
-func (k *keyHealth) mayHeal(now time.Time) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if !k.worked {
-		return false
-	}
-	if k.since.IsZero() {
-		k.since = now
-	}
-	return now.Sub(k.since) < keyPatience
 }

@@ -44,6 +44,8 @@ func TestAccount(t *testing.T) {
 		{"a limit that cannot be read is not none", `{"data":{"usage":1,"limit":"lots"}}`, "", "", "", "limit"},
 		{"a limit of another kind", `{"data":{"usage":1,"limit":{"usd":5}}}`, "", "", "", "limit"},
 		{"cut", `{"data":{"usage":1,`, "", "", "", "key"},
+		{"something else", `{"object":"list"}`, "", "", "", "no data"},
+		{"null", `{"data":null}`, "", "", "", "no data"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -57,6 +59,47 @@ func TestAccount(t *testing.T) {
 				}
 				if err != nil || show(acc.Usage) != row.usage || show(acc.Limit) != row.limit || show(acc.Remaining) != row.remaining {
 					t.Errorf("%s, %s, %s, %v", show(acc.Usage), show(acc.Limit), show(acc.Remaining), err)
+				}
+			})
+		})
+	}
+}
+
+// TestAccountSays reads what is not money.
+func TestAccountSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := serve(t, answering(200, `{"data":{"label":"sk-or-v1-012...def `+testKey+`","limit":5,"limit_reset":"daily","is_management_key":true}}`), nil)
+		acc, err := c.Account(t.Context())
+		if err != nil || acc.Resets != "daily" || !acc.Management || !acc.Clock.Equal(time.Now().Truncate(time.Second)) {
+			t.Errorf("%+v, %v", acc, err)
+		}
+		if acc.Label != "sk-or-v1-012...def [key]" {
+			t.Errorf("label %q", acc.Label)
+		}
+	})
+}
+
+func TestCredits(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		status int
+		body   string
+		want   eyrie.Money
+		err    string // is part of the error; "" for none
+	}{
+		{"some left", 200, `{"data":{"total_credits":250,"total_usage":68.58}}`, 18142 * eyrie.Dollar / 100, ""},
+		{"overdrawn", 200, `{"data":{"total_credits":1,"total_usage":1.5}}`, -eyrie.Dollar / 2, ""},
+		{"an ordinary key", 403, `{"error":{"code":403,"message":"Only management keys can perform this operation"}}`, 0, openrouter.ErrCreditsHidden.Error()},
+		{"half of it", 200, `{"data":{"total_credits":250}}`, 0, "no data"},
+		{"not a number", 200, `{"data":{"total_credits":250,"total_usage":"much"}}`, 0, "total_usage"},
+		{"failing", 500, `{"error":{"code":500,"message":"Internal Server Error"}}`, 0, "500"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, _ := serve(t, answering(row.status, row.body), nil)
+				m, err := c.Credits(t.Context())
+				if m != row.want || (err == nil) != (row.err == "") || err != nil && !strings.Contains(err.Error(), row.err) {
+					t.Errorf("%s, %v; want %s, %q", m, err, row.want, row.err)
 				}
 			})
 		})

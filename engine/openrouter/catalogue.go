@@ -42,7 +42,7 @@ func (c *Client) Endpoints(ctx context.Context, model string) (*Catalogue, error
 	if err != nil {
 		return nil, err
 	}
-	c.models.learn(model, cat)
+	c.names.learn(model, cat)
 	return cat, nil
 }
 
@@ -72,6 +72,7 @@ func (e *endpoint) lane() *eyrie.Lane {
 	l := &eyrie.Lane{
 		Engine: "openrouter", Tag: e.tag, Provider: e.provider, Quantization: e.quantization,
 		Context: e.context, MaxOutput: e.maxOutput, Parameters: e.parameters,
+		Health: e.health,
 	}
 	if l.Quantization == "" {
 		l.Quantization = "unknown"

@@ -43,7 +43,7 @@ func (l Limits) withDefaults() Limits {
 // Config says how to reach the API.
 type Config struct {
 	BaseURL string // DefaultBaseURL when empty
-	Key     string // never printed, logged or stored
+	Key     string // never printed, logged or stored; the catalogue can be read without
 	Limits  Limits
 	// Gather is how long text may gather in the kernel between two reads once
 	// an answer has begun: a wake-up for every token is what costs. Zero reads
@@ -53,6 +53,9 @@ type Config struct {
 	MaxStreams int
 	// DataCollection is "allow" or "deny"; empty is not sent.
 	DataCollection string
+	// ZDR lets only endpoints answer that retain nothing, Distillable only a
+	// model whose author allows distillation.
+	ZDR, Distillable bool
 	// UserAgent names the program.
 	UserAgent string
 	// Dial replaces the network, in tests for instance. It must heed ctx.
@@ -63,11 +66,10 @@ type Config struct {
 
 // Client is a client of one API with one key. It is safe for concurrent use.
 type Client struct {
-	cfg    Config
-	base   string
-	http   *http.Client
-	models modelNames
-	key    keyHealth
+	cfg   Config
+	base  string
+	http  *http.Client
+	names modelNames
 }
 
 // New returns a client. It makes no request.
@@ -97,7 +99,9 @@ func (c *Client) request(ctx context.Context, method, path string, body io.Reade
 	if err != nil {
 		return nil, fmt.Errorf("openrouter: %w", err)
 	}
-	req.Header.Set("Authorization", "Bearer "+c.cfg.Key)
+	if c.cfg.Key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.cfg.Key)
+	}
 	req.Header.Set("User-Agent", c.cfg.UserAgent)
 	req.Header.Set("Accept", "application/json")
 	if body != nil {
@@ -111,11 +115,17 @@ const maxBody = 64 << 20
 
 // get reads a JSON document. Nothing that it asks for costs money.
 func (c *Client) get(ctx context.Context, path string) ([]byte, error) {
+	body, _, err := c.fetch(ctx, path)
+	return body, err
+}
+
+// fetch is get with the head of the response.
+func (c *Client) fetch(ctx context.Context, path string) ([]byte, http.Header, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	req, err := c.request(ctx, http.MethodGet, path, nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	op := "openrouter: GET " + path
 	failed := func(err error) error {
@@ -123,23 +133,23 @@ func (c *Client) get(ctx context.Context, path string) ([]byte, error) {
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, failed(err)
+		return nil, nil, failed(err)
 	}
 	defer resp.Body.Close()
 	plain, err := unpacked(resp)
 	if err != nil {
-		return nil, failed(err)
+		return nil, nil, failed(err)
 	}
 	body, err := io.ReadAll(io.LimitReader(plain, maxBody))
 	if err != nil {
-		return nil, failed(err)
+		return nil, nil, failed(err)
 	}
 	if resp.StatusCode != http.StatusOK {
 		e := c.statusError(resp, body)
 		e.Op, e.Charged = op, eyrie.ChargedNo
-		return nil, e
+		return nil, nil, e
 	}
-	return body, nil
+	return body, resp.Header, nil
 }
 
 // hiddenKey stands where the key was in a text that is not ours.

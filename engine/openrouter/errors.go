@@ -15,7 +15,7 @@ import (
 func (c *Client) statusError(resp *http.Response, body []byte) *eyrie.Error {
 	now := time.Now()
 	wait := retryAfter(resp.Header.Get("Retry-After"), now)
-	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); isPage(kind, body) {
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); isPage(kind, body) || isBlock(body) {
 		return pageError(resp.StatusCode, wait)
 	}
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
@@ -33,14 +33,10 @@ func (c *Client) statusError(resp *http.Response, body []byte) *eyrie.Error {
 	return c.explain(e, resp.StatusCode)
 }
 
-// explain turns a vendor's error into a decision, knowing how the key fares.
+// explain turns a vendor's error into a decision, and hides the key.
 func (c *Client) explain(e *vendorError, status int) *eyrie.Error {
 	out := e.classify(status)
 	out.Err = c.tidy(out.Err)
-	if out.Class == strconv.Itoa(http.StatusUnauthorized) && out.Kind == eyrie.StopRun && c.key.mayHeal(time.Now()) {
-		out.Kind, out.LaneWide, out.RetryAfter = eyrie.Again, true, keyPause
-		out.Hint = "the key worked before, so it is tried again for a while"
-	}
 	return out
 }
 
@@ -57,15 +53,20 @@ func redirectError(resp *http.Response) *eyrie.Error {
 	}
 }
 
+// edgeBlock is how long at least the edge is left alone once it has blocked us.
+const edgeBlock = time.Minute
+
 // pageError explains an HTML page: it comes from the edge, not from the API. A
-// block is a refusal; behind a gateway's error a provider may have worked.
+// block is a refusal of everything that comes from here; behind a gateway's
+// error a provider may have worked.
 func pageError(status int, wait time.Duration) *eyrie.Error {
 	e := &eyrie.Error{
 		Kind: eyrie.Again, Charged: eyrie.ChargedUnknown, LaneWide: true, RetryAfter: max(wait, 5*time.Second),
 		Class: strconv.Itoa(status) + " page", Err: fmt.Errorf("status %d with a page instead of an answer", status),
 	}
 	if status == http.StatusForbidden || status == http.StatusTooManyRequests {
-		e.Charged, e.RetryAfter = eyrie.ChargedNo, max(wait, time.Minute)
+		e.Kind, e.Charged, e.RetryAfter = eyrie.Pause, eyrie.ChargedNo, max(wait, edgeBlock)
+		e.Hint = "the network's edge blocks this machine"
 	}
 	return e
 }
@@ -85,7 +86,9 @@ func (e *vendorError) classify(status int) *eyrie.Error {
 	case e.relayed() && (code == http.StatusUnauthorized || code == http.StatusPaymentRequired):
 		out.Kind, out.LaneWide = eyrie.Elsewhere, true // the vendor's account with the provider, not ours with the vendor
 	case code == http.StatusUnauthorized:
-		out.Kind, out.LaneWide, out.Hint = eyrie.StopRun, true, "check the API key"
+		// A good key is sometimes unknown to the vendor for minutes, while one of
+		// its databases is.
+		out.Kind, out.LaneWide, out.Hint = eyrie.Pause, true, "check the API key"
 	case code == http.StatusPaymentRequired:
 		out.Kind, out.Hint = eyrie.StopRun, "add credits or raise the key's limit, then run again: it goes on where it was"
 	case code == http.StatusForbidden:

@@ -42,7 +42,7 @@ func TestRefusals(t *testing.T) {
 		{"400 relayed, prompt too long by its words", 400, relayed(400, "invalid_request", `{"message":"prompt is too long: 9 tokens > 8 maximum"}`), giveUp, no, "too long"},
 		{"400 relayed, a refusal", 400, relayed(400, "refusal", ""), giveUp, no, ""},
 		{"400 relayed, odd", 400, relayed(400, "invalid_request", "bad thing"), elsewhere, no, "bad thing"},
-		{"401", 401, own(401, "No auth credentials found", ""), stopRun, no, "check the API key"},
+		{"401", 401, own(401, "No auth credentials found", ""), pause, no, "check the API key"},
 		{"401 relayed", 401, relayed(401, "authentication", "bad key"), elsewhere, no, "AtlasCloud"},
 		{"402 relayed", 402, relayed(402, "payment_required", "no balance"), elsewhere, no, "AtlasCloud"},
 		{"402 with previous errors", 402, own(402, "This request requires more credits, or fewer max_tokens. You requested up to 16384 tokens, but can only afford 400.", `,"metadata":{"provider_name":null,"previous_errors":[{"code":402}]}`), stopRun, no, "goes on where it was"},
@@ -104,7 +104,7 @@ func TestWords(t *testing.T) {
 	}{
 		{"rate_limit_exceeded", "in-band 429", again, no},
 		{"payment_required", "in-band 402", stopRun, no},
-		{"authentication", "in-band 401", stopRun, no},
+		{"authentication", "in-band 401", pause, no},
 		{"permission_denied", "in-band 403", stopRun, no},
 		{"provider_overloaded", "in-band 503", again, unknown},
 		{"provider_unavailable", "in-band 502", again, unknown},
@@ -174,59 +174,47 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// TestKeyHeals plays a vendor that does not know a good key for five minutes,
-// and one that never knows it again (P73).
-func TestKeyHeals(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		blip := emulator.Fault{Kind: "unauthorized", From: time.Minute, To: 6 * time.Minute}
-		gone := emulator.Fault{Kind: "unauthorized", From: time.Hour}
-		w := newWorld(t, nil, blip, gone)
-		attempt := func() *heard { return ask(t, t.Context(), w.client, request(w.lanes[atlas])) }
-		if h := attempt(); h.err != nil {
-			t.Fatal(h.err)
-		}
-		for _, phase := range []struct {
-			at     time.Duration
-			refuse int // how often before the end
-			last   eyrie.ErrorKind
-		}{{time.Minute, 10, 0}, {time.Hour, 20, stopRun}} {
-			time.Sleep(time.Until(w.Books()[0].Began.Add(phase.at)))
-			refused := 0
-			var h *heard
-			for h = attempt(); h.kind() == again; h = attempt() {
-				refused++
-				if h.class() != "401" || h.err.RetryAfter <= 0 || !h.err.LaneWide || h.charged() != no {
-					t.Fatalf("%+v", h.err)
+// TestEdgeBlocks has the edge turn everything away, in its three ways: the run
+// must pause for a minute at least.
+func TestEdgeBlocks(t *testing.T) {
+	for _, row := range []struct {
+		name        string
+		status      int
+		contentType string
+		body, after string
+		kind        eyrie.ErrorKind
+		wait        time.Duration
+	}{
+		{"a page with 403", 403, "text/html", "<html>Attention Required!</html>", "", pause, time.Minute},
+		{"a page with 429", 429, "text/html", "<html>You are being rate limited</html>", "", pause, time.Minute},
+		{"a page with 429 that asks for more", 429, "text/html", "<html></html>", "300", pause, 5 * time.Minute},
+		{"a page with 429 that asks for less", 429, "text/html", "<html></html>", "2", pause, time.Minute},
+		{"error 1015 in a line", 429, "text/plain; charset=UTF-8", "error code: 1015", "", pause, time.Minute},
+		{"error 1020 in a line", 403, "text/plain; charset=UTF-8", "error code: 1020\n", "", pause, time.Minute},
+		{"a gateway's page", 502, "text/html", "<html>Bad gateway</html>", "", again, 5 * time.Second},
+		{"a gateway's line", 502, "text/plain", "error code: 502", "", again, 5 * time.Second},
+		{"a refusal of the API", 429, "application/json", `{"error":{"code":429,"message":"slow down"}}`, "", again, 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, _ := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					w.Header().Set("Content-Type", row.contentType)
+					if row.after != "" {
+						w.Header().Set("Retry-After", row.after)
+					}
+					w.WriteHeader(row.status)
+					io.WriteString(w, row.body)
+				}), nil)
+				h := ask(t, t.Context(), c, request(recordedLane()))
+				if h.kind() != row.kind || h.err.RetryAfter != row.wait {
+					t.Errorf("%v after %v: %v; want %v after %v", h.kind(), h.err.RetryAfter, h.err, row.kind, row.wait)
 				}
-				time.Sleep(h.err.RetryAfter)
-			}
-			if refused != phase.refuse || h.kind() != phase.last {
-				t.Errorf("from %v: refused %d times, then %v; want %d, %v", phase.at, refused, h.kind(), phase.refuse, phase.last)
-			}
-		}
-	})
-}
-
-// TestKeyInBand refuses a key inside 200s, which are no sign that it works.
-func TestKeyInBand(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		bodies := []string{delta(thinks) + delta(says) + finish("stop", "") + billed() + done}
-		for range 21 {
-			bodies = append(bodies, `{"error":{"code":401,"message":"User not found."}}`)
-		}
-		c, _ := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			io.WriteString(w, bodies[0])
-			bodies = bodies[1:]
-		}), nil)
-		var h *heard
-		for len(bodies) > 0 && h.kind() != stopRun {
-			h = ask(t, t.Context(), c, request(recordedLane()))
-			time.Sleep(30 * time.Second)
-		}
-		if h.class() != "in-band 401" || h.kind() != stopRun || len(bodies) != 0 {
-			t.Errorf("%v, with %d to go", h.err, len(bodies))
-		}
-	})
+				if e, ok := eyrie.AsError(c.Probe(t.Context())); !ok || e.Kind != row.kind {
+					t.Errorf("the probe says %v", e)
+				}
+			})
+		})
+	}
 }
 
 // TestKeyStaysHidden has the vendor repeat the key wherever it can, so that it

@@ -90,9 +90,6 @@ func (a *attempt) conclude(e *eyrie.Error) *eyrie.Error {
 		a.answer.CostGiven = false // figures on the way are not the bill
 	}
 	a.doubtCost()
-	if a.dec.failed == nil && a.answer.Chunks > 0 {
-		a.client.key.works()
-	}
 	if e == nil {
 		e = a.verify()
 	}

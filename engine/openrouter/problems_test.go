@@ -38,6 +38,7 @@ const (
 	elsewhere = eyrie.Elsewhere
 	giveUp    = eyrie.GiveUp
 	stopRun   = eyrie.StopRun
+	pause     = eyrie.Pause
 	no        = eyrie.ChargedNo
 	yes       = eyrie.ChargedYes
 	unknown   = eyrie.ChargedUnknown
@@ -149,7 +150,7 @@ var problems = []problem{
 
 	// Rate limits.
 	{"P56", "upstream 429", fault("rate_limit", ""), nil, "429", again, no, nothing},
-	{"P58", "429 page of the edge", fault("rate_limit", "html"), nil, "429 page", again, no, nothing},
+	{"P58", "429 page of the edge", fault("rate_limit", "html"), nil, "429 page", pause, no, nothing},
 	{"P61", "daily quota", fault("quota", "free_per_day"), nil, "429", stopRun, no, nothing},
 	{"P61", "quota of a minute", fault("quota", "free_per_min"), nil, "429", again, no, nothing},
 	{"P64", "429 with Retry-After", emulator.Fault{Kind: "rate_limit", RetryAfter: "7"}, nil, "429", again, no, nothing},
@@ -163,7 +164,7 @@ var problems = []problem{
 	{"P71", "moderation is not the key's limit", fault("forbidden", "moderation"), nil, "403", giveUp, no, nothing},
 	{"P71", "guardrail is not the key's limit", fault("forbidden", "guardrail"), nil, "403", giveUp, no, nothing},
 	{"P71", "a region is not the key's limit", fault("forbidden", "region"), nil, "403", elsewhere, no, nothing},
-	{"P73", "401 of a key that never worked", fault("unauthorized", ""), nil, "401", stopRun, no, nothing},
+	{"P73", "401", fault("unauthorized", ""), nil, "401", pause, no, nothing},
 	{"P74", "500 that was billed", charging(status("http", 502, "")), nil, "502", again, unknown, nothing},
 	{"P74", "time-out that was billed", charging(status("http", 504, "")), nil, "504", again, unknown, nothing},
 	{"P74", "connection reset before the response", fault("reset_early", ""), nil, "connection", again, unknown, nothing},
@@ -191,7 +192,7 @@ var problems = []problem{
 	// The edge.
 	{"P91", "520 page", status("html", 520, ""), nil, "520 page", again, unknown, nothing},
 	{"P91", "524 page", status("html", 524, ""), nil, "524 page", again, unknown, nothing},
-	{"P91", "403 page", fault("edge_block", ""), nil, "403 page", again, no, nothing},
+	{"P91", "403 page", fault("edge_block", ""), nil, "403 page", pause, no, nothing},
 	{"P91", "page inside a 502", fault("http", "raw_html"), nil, "502", again, unknown, nothing},
 	{"P91", "page inside a 200", fault("blank", "html"), nil, "not a stream", again, unknown, changed},
 	{"P97", "closing chunk without choices", fault("usage", "twice"), nil, "", 0, yes, all},

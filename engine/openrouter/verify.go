@@ -51,7 +51,7 @@ func (a *attempt) verifyOrigin() *eyrie.Error {
 		return a.refuse(eyrie.Elsewhere, "wrong provider", "pinned %s and %q answered", lane.Provider, ans.Provider)
 	case d.selected != "" && !servedBy(lane, d.selected):
 		return a.refuse(eyrie.Elsewhere, "wrong provider", "pinned %s and the router selected %q", lane.Provider, d.selected)
-	case !a.client.models.accepts(a.req.Model, ans.Model):
+	case !a.client.names.accepts(a.req.Model, ans.Model):
 		return a.refuse(eyrie.Elsewhere, "wrong model", "asked for %s and %q answered", a.req.Model, ans.Model)
 	case d.pipeline != "":
 		return a.refuse(eyrie.Elsewhere, "pipeline", "the answer went through %s", d.pipeline)

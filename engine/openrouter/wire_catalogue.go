@@ -3,7 +3,10 @@ package openrouter
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -17,6 +20,7 @@ type endpoint struct {
 	context, maxOutput                int // 0 when unstated
 	parameters                        []string
 	pricing                           pricing
+	health                            eyrie.Health
 }
 
 // endpointDoc is the same as it comes. Every member is raw, so that one of an
@@ -30,6 +34,10 @@ type endpointDoc struct {
 	MaxCompletionTokens jsontext.Value `json:"max_completion_tokens"`
 	Pricing             jsontext.Value `json:"pricing"`
 	SupportedParameters jsontext.Value `json:"supported_parameters"`
+	Status              jsontext.Value `json:"status"`
+	Uptime              jsontext.Value `json:"uptime_last_30m"`
+	Latency             jsontext.Value `json:"latency_last_30m"`
+	Throughput          jsontext.Value `json:"throughput_last_30m"`
 }
 
 func parseEndpointsDocument(doc []byte) (id string, list []endpoint, err error) {
@@ -68,7 +76,39 @@ func (e *endpointDoc) endpoint() endpoint {
 	if json.Unmarshal(e.Pricing, &out.pricing, lenient) != nil {
 		out.pricing = nil
 	}
+	out.health = e.health()
 	return out
+}
+
+// health reads what is given of the endpoint's health, and passes over what it
+// does not understand.
+func (e *endpointDoc) health() eyrie.Health {
+	var h eyrie.Health
+	if n, ok := countOf(e.Status); ok {
+		h.Status = &n
+	}
+	if f, ok := floatOf(e.Uptime); ok {
+		h.Uptime = &f
+	}
+	h.Throughput = median(e.Throughput)
+	h.Latency = time.Duration(median(e.Latency) * float64(time.Millisecond))
+	return h
+}
+
+// median is the p50 of a list of percentiles; 0 when it is not there.
+func median(v jsontext.Value) float64 {
+	var p row
+	if json.Unmarshal(v, &p, lenient) != nil {
+		return 0
+	}
+	f, _ := floatOf(p["p50"])
+	return max(0, f)
+}
+
+// floatOf reads a figure that no money depends on.
+func floatOf(v jsontext.Value) (float64, bool) {
+	f, err := strconv.ParseFloat(textOf(v), 64)
+	return f, err == nil && !math.IsNaN(f) && math.Abs(f) < 1e9
 }
 
 // pricing is a price list, or one of its overrides: prices in dollars by name,

@@ -189,6 +189,10 @@ func untilReset(s string, now time.Time) time.Duration {
 // maxWait bounds what a server may ask us to wait.
 const maxWait = 10 * time.Minute
 
+// isBlock reports whether a body is what the edge writes, instead of a page, to
+// clients that are no browsers.
+func isBlock(body []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(body), []byte("error code: ")) }
+
 // isPage reports whether a body is a web page.
 func isPage(contentType string, body []byte) bool {
 	return contentType == "text/html" || bytes.HasPrefix(bytes.TrimSpace(body), []byte("<"))

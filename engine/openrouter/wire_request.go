@@ -55,6 +55,8 @@ type chatProvider struct {
 	Quantizations     []string      `json:"quantizations,omitzero"`
 	RequireParameters bool          `json:"require_parameters"`
 	DataCollection    string        `json:"data_collection,omitzero"`
+	ZDR               bool          `json:"zdr,omitzero"`
+	Distillable       bool          `json:"enforce_distillable_text,omitzero"`
 	MaxPrice          *chatMaxPrice `json:"max_price,omitzero"`
 }
 
@@ -80,6 +82,7 @@ func (c *Client) chatBody(r *eyrie.Request) ([]byte, error) {
 		Reasoning: chatReasoning{Enabled: bool(s.Thinking)},
 		Provider: chatProvider{
 			Only: []string{r.Lane.Tag}, RequireParameters: true, DataCollection: c.cfg.DataCollection,
+			ZDR: c.cfg.ZDR, Distillable: c.cfg.Distillable,
 			MaxPrice: &chatMaxPrice{perMillion(r.Lane.PromptPrice), perMillion(r.Lane.OutputPrice)},
 		},
 		Metadata: chatMetadata{r.Run, r.Generation.Key, strconv.Itoa(r.Attempt)},

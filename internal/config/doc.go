@@ -36,13 +36,22 @@
 //	  - openrouter:
 //	      base_url: https://openrouter.ai/api/v1
 //	      key_file: ~/.config/eyrie/key    else the environment's OPENROUTER_API_KEY
-//	      quantization: native             native, any, or a list such as [int4, fp8]
+//	      quantization: native             native, any, or a list such as [native, fp8, unknown]
+//	      precision:                       what you know better than the labels; nothing
+//	        novita: int4
+//	        venice: {label: fp8, note: asked their support}
 //	      only: [atlas-cloud]              providers or endpoints that may answer; all
 //	      ignore: [venice]                 providers or endpoints that may not; none
+//	      prefer: [siliconflow/int4]       these before cheaper ones, in this order; none
 //	      max_price:                       dollars per million tokens; none
 //	        prompt: 0.55
 //	        completion: 2.60
+//	      min_status: -2                   the lowest status that may answer, -10 to 0; any
+//	      min_uptime: 95                   per cent of the last half hour, 0 to 100; 0
 //	      data_collection: deny            deny or allow; the account's own setting
+//	      zdr: false                       only endpoints that retain nothing
+//	      distillable: false               only a model whose author allows distillation
+//	      catalogue_every: 5m              how often a run reads the prices again, 1s to 24h
 //
 // Paths are relative to the folder of the job file; "~/" stands for the home
 // folder. Amounts are read from the text of the file and never pass through a

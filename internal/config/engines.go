@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/eyrie-ai/eyrie"
 )
@@ -18,6 +19,10 @@ const needEngines = `list one or more engines, such as "- openrouter:"`
 // DefaultBaseURL is where OpenRouter is reached when the job does not say.
 const DefaultBaseURL = "https://openrouter.ai/api/v1"
 
+// DefaultCatalogueEvery is how often a run reads the catalogue again when the
+// job does not say.
+const DefaultCatalogueEvery = 5 * time.Minute
+
 // engines reads the list of engines.
 func (r *reader) engines(v value, j *Job) {
 	if !r.list(v, needEngines) {
@@ -29,7 +34,7 @@ func (r *reader) engines(v value, j *Job) {
 		if !ok {
 			continue
 		}
-		e := Engine{Name: kind, OpenRouter: &OpenRouter{BaseURL: DefaultBaseURL}}
+		e := Engine{Name: kind, OpenRouter: &OpenRouter{BaseURL: DefaultBaseURL, CatalogueEvery: DefaultCatalogueEvery}}
 		if count[kind]++; count[kind] > 1 {
 			e.Name = fmt.Sprintf("%s-%d", kind, count[kind])
 		}
@@ -66,10 +71,21 @@ func openRouterFields() []field[OpenRouter] {
 		}},
 		{"key_file", "", func(r *reader, v value, o *o) { o.KeyFile, _ = r.path(v, "name a file that holds the key") }},
 		{"quantization", "", (*reader).quantization},
+		{"precision", "", (*reader).precision},
 		{"only", "", func(r *reader, v value, o *o) { o.Only = r.providers(v) }},
 		{"ignore", "", (*reader).ignore},
+		{"prefer", "", (*reader).prefer},
 		{"max_price", "", func(r *reader, v value, o *o) { fields(r, v, maxPriceFields(), &o.MaxPrice) }},
+		{"min_status", "", func(r *reader, v value, o *o) {
+			if n, ok := r.whole(v, -10, 0); ok {
+				o.MinStatus = new(int(n))
+			}
+		}},
+		{"min_uptime", "", func(r *reader, v value, o *o) { o.MinUptime, _ = r.number(v, 0, 100) }},
 		{"data_collection", "", func(r *reader, v value, o *o) { o.DataCollection, _ = r.choice(v, "deny", "allow") }},
+		{"zdr", "", func(r *reader, v value, o *o) { o.ZDR, _ = r.boolean(v) }},
+		{"distillable", "", func(r *reader, v value, o *o) { o.Distillable, _ = r.boolean(v) }},
+		{"catalogue_every", "", (*reader).catalogueEvery},
 	}
 }
 
@@ -121,10 +137,31 @@ func (r *reader) providers(v value) []string {
 // fields, so that a name in both can be reported.
 func (r *reader) ignore(v value, o *OpenRouter) {
 	o.Ignore = r.providers(v)
+	r.inBoth(v, o.Only, "which only allows")
+}
+
+// prefer reads what comes first. It comes after ignore in the table of fields.
+func (r *reader) prefer(v value, o *OpenRouter) {
+	o.Prefer = r.providers(v)
+	r.inBoth(v, o.Ignore, "which ignore keeps out")
+}
+
+// inBoth reports the names of a list that stand in another one too.
+func (r *reader) inBoth(v value, other []string, where string) {
 	for i := range v.items {
 		text := v.items[i].text
-		if slices.ContainsFunc(o.Only, func(s string) bool { return strings.EqualFold(s, text) }) {
-			r.fault(v.item(i), quote(text)+", which only allows", "keep it in one of the two")
+		if slices.ContainsFunc(other, func(s string) bool { return strings.EqualFold(s, text) }) {
+			r.fault(v.item(i), quote(text)+", "+where, "keep it in one of the two")
 		}
 	}
+}
+
+// catalogueEvery reads how often the catalogue is read again.
+func (r *reader) catalogueEvery(v value, o *OpenRouter) {
+	d, err := time.ParseDuration(v.text)
+	if v.kind != scalar || err != nil || d < time.Second || d > 24*time.Hour {
+		r.refuse(v, "write a time from 1s to 24h, such as 5m")
+		return
+	}
+	o.CatalogueEvery = d
 }

@@ -222,7 +222,7 @@ var faultTests = []struct {
 	{"engine not indented", "- openrouter:\n", "- openrouter:\n  key_file: key\n",
 		`job.yaml:11:3: engines[0].key_file: found an unknown key; it belongs under openrouter, indented below it; known here: openrouter`},
 	{"engine is a word", "- openrouter:", "- openrouter: yes",
-		`job.yaml:10:15: engines[0].openrouter: found "yes"; write a mapping with base_url, key_file, quantization, only, ignore, max_price, data_collection`},
+		`job.yaml:10:15: engines[0].openrouter: found "yes"; write a mapping with base_url, key_file, quantization, precision, only, ignore, prefer, max_price, min_status, min_uptime, data_collection, zdr, distillable, catalogue_every`},
 	{"base_url without tls", "- openrouter:", "- openrouter: {base_url: http://openrouter.ai/api/v1}",
 		`job.yaml:10:26: engines[0].openrouter.base_url: found "http://openrouter.ai/api/v1"; write an https address such as https://openrouter.ai/api/v1; http is for this machine only`},
 	{"base_url that only looks local", "- openrouter:", "- openrouter: {base_url: http://127.0.0.1.example.com/v1}",
@@ -238,17 +238,33 @@ var faultTests = []struct {
 	{"quantization without a list", "- openrouter:", "- openrouter: {quantization: int4}",
 		`job.yaml:10:30: engines[0].openrouter.quantization: found "int4"; write it as a list: [int4]`},
 	{"quantization unknown", "- openrouter:", "- openrouter: {quantization: [int4, int5]}",
-		`job.yaml:10:37: engines[0].openrouter.quantization[1]: found "int5"; did you mean "int4"? allowed are int4, int8, fp4, mxfp4, nvfp4, fp6, fp8, mxfp8, fp16, bf16, fp32, unknown`},
+		`job.yaml:10:37: engines[0].openrouter.quantization[1]: found "int5"; did you mean "int4"? allowed are native, int4, int8, fp4, mxfp4, nvfp4, fp6, fp8, mxfp8, fp16, bf16, fp32, unknown`},
 	{"quantization twice", "- openrouter:", "- openrouter: {quantization: [fp8, fp8]}",
 		`job.yaml:10:36: engines[0].openrouter.quantization[1]: found "fp8" a second time; keep one of the two`},
 	{"quantization rule unknown", "- openrouter:", "- openrouter: {quantization: best}",
-		`job.yaml:10:30: engines[0].openrouter.quantization: found "best"; write native, any, or a list of int4, int8, fp4, mxfp4, nvfp4, fp6, fp8, mxfp8, fp16, bf16, fp32, unknown`},
+		`job.yaml:10:30: engines[0].openrouter.quantization: found "best"; write native, any, or a list of native, int4, int8, fp4, mxfp4, nvfp4, fp6, fp8, mxfp8, fp16, bf16, fp32, unknown`},
 	{"only as a word", "- openrouter:", "- openrouter: {only: atlas-cloud}",
 		`job.yaml:10:22: engines[0].openrouter.only: found "atlas-cloud"; list providers or endpoints, such as [atlas-cloud, siliconflow/int4]`},
 	{"only of none", "- openrouter:", "- openrouter: {only: []}",
 		`job.yaml:10:22: engines[0].openrouter.only: found an empty list; list providers or endpoints, such as [atlas-cloud, siliconflow/int4]`},
 	{"only and ignore", "- openrouter:", "- openrouter: {ignore: [Venice], only: [venice]}",
 		`job.yaml:10:25: engines[0].openrouter.ignore[0]: found "Venice", which only allows; keep it in one of the two`},
+	{"prefer and ignore", "- openrouter:", "- openrouter: {prefer: [Venice], ignore: [venice]}",
+		`job.yaml:10:25: engines[0].openrouter.prefer[0]: found "Venice", which ignore keeps out; keep it in one of the two`},
+	{"precision as a list", "- openrouter:", "- openrouter: {precision: [int4]}",
+		`job.yaml:10:27: engines[0].openrouter.precision: found a list; write a mapping of providers or endpoints, such as novita: int4, or novita: {label: int4, note: how you know}`},
+	{"precision misspelt", "- openrouter:", "- openrouter: {precision: {novita: int44}}",
+		`job.yaml:10:36: engines[0].openrouter.precision.novita: found "int44"; did you mean "int4"? allowed are int4, int8, fp4, mxfp4, nvfp4, fp6, fp8, mxfp8, fp16, bf16, fp32, unknown`},
+	{"precision without a label", "- openrouter:", "- openrouter: {precision: {novita: {note: x}}}",
+		`job.yaml:10:36: engines[0].openrouter.precision.novita.label: found nothing; write its precision, such as int4`},
+	{"precision twice", "- openrouter:", "- openrouter: {precision: {novita: int4, Novita: fp8}}",
+		`job.yaml:10:42: engines[0].openrouter.precision.Novita: found "Novita" a second time; keep one of the two`},
+	{"min_status above", "- openrouter:", "- openrouter: {min_status: 1}",
+		`job.yaml:10:28: engines[0].openrouter.min_status: found "1"; write a whole number from -10 to 0`},
+	{"min_uptime above", "- openrouter:", "- openrouter: {min_uptime: 101}",
+		`job.yaml:10:28: engines[0].openrouter.min_uptime: found "101"; write a number from 0 to 100`},
+	{"catalogue_every without a unit", "- openrouter:", "- openrouter: {catalogue_every: 300}",
+		`job.yaml:10:33: engines[0].openrouter.catalogue_every: found "300"; write a time from 1s to 24h, such as 5m`},
 	{"max_price of nothing", "- openrouter:", "- openrouter: {max_price: {prompt: 0}}",
 		`job.yaml:10:36: engines[0].openrouter.max_price.prompt: found "0"; write dollars per million tokens above zero, such as 2.60`},
 	{"max_price as a number", "- openrouter:", "- openrouter: {max_price: 2.6}",
@@ -346,7 +362,7 @@ func TestFieldsAreDocumented(t *testing.T) {
 			}
 		}
 	}
-	if fields != 10+6+6+7+2 {
+	if fields != 10+6+6+14+2 {
 		t.Errorf("%d fields", fields)
 	}
 }

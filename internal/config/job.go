@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/eyrie-ai/eyrie"
 )
@@ -50,10 +51,24 @@ type OpenRouter struct {
 	BaseURL        string // without a slash at its end
 	KeyFile        string // empty when the key comes from the environment
 	Quantization   Quantization
-	Only           []string // slugs, tags or display names; empty allows all
+	Precision      []Precision // what the user knows better than the labels
+	Only           []string    // slugs, tags or display names; empty allows all
 	Ignore         []string
+	Prefer         []string // these come before cheaper ones, in this order
 	MaxPrice       MaxPrice
-	DataCollection string // "allow", "deny", or empty for the account's setting
+	MinStatus      *int    // the lowest status that may answer; nil asks for none
+	MinUptime      float64 // per cent of the last half hour; 0 asks for none
+	DataCollection string  // "allow", "deny", or empty for the account's setting
+	ZDR            bool    // only endpoints that retain nothing
+	Distillable    bool    // only a model whose author allows distillation
+	CatalogueEvery time.Duration
+}
+
+// Precision is what the user knows of the precision of a provider or endpoint.
+type Precision struct {
+	Name  string // slug, tag or display name
+	Label string // as in [Quantization.Names], without native
+	Note  string // how the user knows; may be empty
 }
 
 // MaxPrice bounds the price of a million tokens. Zero is no bound.

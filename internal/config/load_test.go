@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/eyrie-ai/eyrie"
 	"github.com/eyrie-ai/eyrie/internal/config"
@@ -72,7 +73,7 @@ func TestDefaults(t *testing.T) {
 		Concurrency: 2000,
 		Attempts:    4,
 		Datasets:    []config.Dataset{{Name: "code", Path: "prompts.jsonl", Tokens: 10_000_000, Samples: 1, Layout: "auto"}},
-		Engines:     []config.Engine{{Name: "openrouter", OpenRouter: &config.OpenRouter{BaseURL: config.DefaultBaseURL}}},
+		Engines:     []config.Engine{{Name: "openrouter", OpenRouter: &config.OpenRouter{BaseURL: config.DefaultBaseURL, CatalogueEvery: 5 * time.Minute}}},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -99,11 +100,18 @@ engines:
   - openrouter:
       base_url: http://127.0.0.1:8080/v1/
       key_file: ~/.config/eyrie/key
-      quantization: [int4, unknown]
+      quantization: [native, unknown]
+      precision: {novita: int4, Venice: {label: fp8, note: "asked, 2 June"}}
       only: [atlas-cloud, siliconflow/int4, Moonshot AI]
       ignore: [venice]
+      prefer: [Moonshot AI]
       max_price: {prompt: 0.55, completion: "$2.60"}
+      min_status: -2
+      min_uptime: 99.5
       data_collection: deny
+      zdr: true
+      distillable: true
+      catalogue_every: 90s
   - openrouter: {quantization: any}
 `
 	path := filepath.Join(dir, "job.yaml")
@@ -133,15 +141,23 @@ engines:
 			{Name: "openrouter", OpenRouter: &config.OpenRouter{
 				BaseURL:        "http://127.0.0.1:8080/v1",
 				KeyFile:        filepath.Join(home, ".config", "eyrie", "key"),
-				Quantization:   config.Quantization{Rule: config.Listed, Names: []string{"int4", "unknown"}},
+				Quantization:   config.Quantization{Rule: config.Listed, Names: []string{"native", "unknown"}},
+				Precision:      []config.Precision{{Name: "novita", Label: "int4"}, {Name: "Venice", Label: "fp8", Note: "asked, 2 June"}},
 				Only:           []string{"atlas-cloud", "siliconflow/int4", "Moonshot AI"},
 				Ignore:         []string{"venice"},
+				Prefer:         []string{"Moonshot AI"},
 				MaxPrice:       config.MaxPrice{Prompt: 55 * eyrie.Dollar / 100, Completion: 260 * eyrie.Dollar / 100},
+				MinStatus:      new(-2),
+				MinUptime:      99.5,
 				DataCollection: "deny",
+				ZDR:            true,
+				Distillable:    true,
+				CatalogueEvery: 90 * time.Second,
 			}},
 			{Name: "openrouter-2", OpenRouter: &config.OpenRouter{
-				BaseURL:      config.DefaultBaseURL,
-				Quantization: config.Quantization{Rule: config.Any},
+				BaseURL:        config.DefaultBaseURL,
+				Quantization:   config.Quantization{Rule: config.Any},
+				CatalogueEvery: config.DefaultCatalogueEvery,
 			}},
 		},
 	}
@@ -202,7 +218,7 @@ func TestBaseURLs(t *testing.T) {
 
 func TestQuantizations(t *testing.T) {
 	t.Chdir(workspace(t))
-	for _, text := range []string{"native", "any", "[int4]", "[fp8, mxfp8, unknown]"} {
+	for _, text := range []string{"native", "any", "[int4]", "[fp8, mxfp8, unknown]", "[native, fp8]"} {
 		job, err := config.Parse([]byte(strings.Replace(small, "openrouter:", "openrouter: {quantization: "+text+"}", 1)), "job.yaml", config.Env{})
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
@@ -249,7 +265,7 @@ func TestTemplateExamplesLoad(t *testing.T) {
 		}
 		text.WriteString(line)
 	}
-	const shown = 15 // fields that stand as comments
+	const shown = 20 // fields that stand as comments
 	if uncommented < shown {
 		t.Errorf("took the comment sign off %d lines, want %d at least", uncommented, shown)
 	}

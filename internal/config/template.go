@@ -81,21 +81,40 @@ engines:
       # Without it the key comes from OPENROUTER_API_KEY.
       # key_file: ~/.config/eyrie/key
 
-      # Which quantizations may answer: native (nothing below the model's own),
-      # any, or a list of int4, int8, fp4, mxfp4, nvfp4, fp6, fp8, mxfp8, fp16,
-      # bf16, fp32, unknown.
+      # Which quantizations may answer: native (the model's own, where it is
+      # known), any, or a list of native, int4, int8, fp4, mxfp4, nvfp4, fp6, fp8,
+      # mxfp8, fp16, bf16, fp32, unknown. "unknown" are those that state none.
       # quantization: native
 
+      # What you know better than the catalogue's labels, and how you know.
+      # precision:
+      #   novita: {label: int4, note: asked their support}
+
       # Providers or endpoints that may, and that may not, answer: slugs, tags
-      # or display names.
-      # only: [atlas-cloud, siliconflow/int4]
+      # or display names. The preferred ones come before cheaper ones.
+      # only: [atlas-cloud, siliconflow/int4, novita]
       # ignore: [venice]
+      # prefer: [siliconflow/int4]
 
       # The most to pay, in dollars per million tokens.
       # max_price:
       #   prompt: 0.55
       #   completion: 2.60
 
+      # How well an endpoint must be doing: its status, from 0 down to -10, and
+      # the per cent of the last half hour that it was up.
+      # min_status: -2
+      # min_uptime: 95
+
       # deny keeps providers out that store prompts; allow lets them in.
       # data_collection: deny
+
+      # Whether only endpoints that retain nothing may answer.
+      # zdr: false
+
+      # Whether the model's author must allow distillation.
+      # distillable: false
+
+      # How often a run reads the catalogue again, 1s to 24h.
+      # catalogue_every: 5m
 `

@@ -1,0 +1,297 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/eyrie-ai/eyrie"
+	"github.com/eyrie-ai/eyrie/engine/openrouter"
+	"github.com/eyrie-ai/eyrie/ledger"
+)
+
+// laneProbe is what an endpoint really does, as a few requests showed it. A
+// field is empty where nothing could be learned.
+type laneProbe struct {
+	Lane       string      `json:"lane"`
+	Provider   string      `json:"provider,omitzero"` // as answers print it
+	Model      string      `json:"model,omitzero"`
+	Usage      string      `json:"usage,omitzero"`       // where it comes, or "missing"
+	Reasoning  string      `json:"reasoning,omitzero"`   // "counted" or "not counted" in the usage
+	Cost       string      `json:"cost,omitzero"`        // "as listed", "missing", or what differs
+	Thinking   string      `json:"thinking,omitzero"`    // "obeys" or what came instead
+	NoThinking string      `json:"no_thinking,omitzero"` // the same, switched off
+	Seed       string      `json:"seed,omitzero"`        // "repeats", "does not repeat" or "not taken"
+	Cut        string      `json:"cut,omitzero"`         // what a stream costs that is left
+	Spent      eyrie.Money `json:"spent"`
+	Failed     string      `json:"failed,omitzero"` // the first request that brought nothing
+}
+
+const (
+	// probeTokens bounds the answers of a probe.
+	probeTokens = 64
+	// cutTokens is asked for where the stream is left after its first text.
+	cutTokens = 400
+	// probePrompt is more than the prompts of a probe have tokens, for the hold.
+	probePrompt = 200
+	// billWait is how long a probe waits for a late bill.
+	billWait = 90 * time.Second
+)
+
+// prober asks endpoints questions from a budget of its own.
+type prober struct {
+	s      *session
+	client *openrouter.Client
+	led    *ledger.Ledger
+	asked  int64
+}
+
+// probe asks every endpoint that may answer.
+func (d *doctor) probe(ctx context.Context, budget eyrie.Money) {
+	p := &prober{s: d.s, led: ledger.New(budget)}
+	answered := 0
+	for _, e := range d.s.engines {
+		p.client = e.client
+		for _, l := range d.s.lanes() {
+			if l.Engine != e.name {
+				continue
+			}
+			before := p.led.Spent()
+			lp := p.lane(ctx, l)
+			lp.Spent = p.led.Spent() - before
+			if lp.Provider != "" {
+				answered++
+			}
+			d.report(lp.finding())
+		}
+	}
+	if answered == 0 {
+		d.fail("probe", "", errors.New("no endpoint answered"))
+	}
+	d.ok("probe", "%s spent of %s, %s held for bills that did not come in time", p.led.Spent(), budget, p.led.Unbilled())
+}
+
+// finding prints a probe.
+func (lp *laneProbe) finding() finding {
+	f := finding{Check: "probe", State: stateOK, Probe: lp}
+	if lp.Failed != "" {
+		f.State = stateWarning
+	}
+	parts := []string{}
+	for _, x := range []struct{ what, got, good string }{
+		{"provider", lp.Provider, ""}, {"usage", lp.Usage, ""}, {"reasoning", lp.Reasoning, ""}, {"cost", lp.Cost, "as listed"},
+		{"thinking", lp.Thinking, "obeys"}, {"thinking off", lp.NoThinking, "obeys"}, {"seed", lp.Seed, ""}, {"cut", lp.Cut, ""},
+	} {
+		if x.got == "" {
+			continue
+		}
+		parts = append(parts, x.what+" "+x.got)
+		if x.good != "" && x.got != x.good {
+			f.State = stateWarning
+		}
+	}
+	if lp.Failed != "" {
+		parts = append(parts, lp.Failed)
+	}
+	f.Detail = lp.Lane + ": " + strings.Join(parts, ", ")
+	return f
+}
+
+// errNoMoney is returned for a request whose worst case does not fit.
+var errNoMoney = errors.New("left out: its worst case does not fit what is left of the probe's budget; raise --probe-budget")
+
+// lane asks one endpoint all there is to ask.
+func (p *prober) lane(ctx context.Context, l *eyrie.Lane) *laneProbe {
+	lp := &laneProbe{Lane: l.Tag}
+	seeded := l.Parameters == nil || slices.Contains(l.Parameters, "seed")
+	sampling := eyrie.Sampling{MaxTokens: probeTokens, Temperature: new(1.0), Thinking: true}
+	if l.Parameters != nil && !slices.Contains(l.Parameters, "temperature") {
+		sampling.Temperature = nil
+	}
+	if seeded {
+		sampling.Seed = new(int64(1))
+	}
+	const question = "Name three birds of prey and where each of them lives."
+	first, err := p.ask(ctx, l, question, sampling)
+	if lp.failed(err) {
+		return lp
+	}
+	lp.describe(l, first)
+	lp.Thinking = switched(first, err)
+
+	off := sampling
+	off.Thinking = false
+	answer, err := p.ask(ctx, l, question, off)
+	if !lp.failed(err) {
+		lp.NoThinking = switched(answer, err)
+	}
+	lp.Seed = "not taken"
+	if seeded {
+		again, err := p.ask(ctx, l, question, sampling)
+		switch {
+		case lp.failed(err):
+			lp.Seed = ""
+		case again.Reasoning == first.Reasoning && again.Content == first.Content:
+			lp.Seed = "repeats"
+		default:
+			lp.Seed = "does not repeat"
+		}
+	}
+	p.cut(ctx, l, lp)
+	return lp
+}
+
+// failed notes an error after which there is nothing to be learned from an
+// answer, and reports whether it was one.
+func (lp *laneProbe) failed(err error) bool {
+	e, ok := eyrie.AsError(err)
+	if err == nil || ok && (e.Class == "reasoning" || e.Class == "usage" || e.Class == openrouter.ClassOverrun) {
+		return false
+	}
+	if lp.Failed == "" {
+		lp.Failed = err.Error()
+	}
+	return true
+}
+
+// describe notes who answered, what was counted and what it cost.
+func (lp *laneProbe) describe(l *eyrie.Lane, a *eyrie.Answer) {
+	lp.Provider, lp.Model = a.Provider, a.Model
+	lp.Usage = usagePlace(a)
+	if a.Usage.Given && a.Usage.ReasoningTokens > 0 {
+		lp.Reasoning = "counted"
+	} else if a.Usage.Given && a.Reasoning != "" {
+		lp.Reasoning = "not counted"
+	}
+	switch listed := l.Cost(a.Usage); {
+	case !a.CostGiven:
+		lp.Cost = "missing"
+	case max(a.Cost-listed, listed-a.Cost) <= 1: // amounts are rounded up to the picodollar
+		lp.Cost = "as listed"
+	default:
+		lp.Cost = fmt.Sprintf("%s where the list makes it %s", a.Cost, listed)
+	}
+}
+
+// usagePlace says in which frame of the stream the usage came.
+func usagePlace(a *eyrie.Answer) string {
+	frames := bytes.Split(bytes.TrimSpace(a.FinalFrame), []byte("\n"))
+	last := frames[len(frames)-1]
+	switch {
+	case !a.Usage.Given:
+		return "missing"
+	case bytes.Contains(last, []byte(`"choices":[]`)):
+		return "in a frame of its own"
+	case bytes.Contains(last, []byte(`"finish_reason":"`)):
+		return "with the finish reason"
+	}
+	return "in the last frame"
+}
+
+// switched says whether an answer reasoned as asked.
+func switched(a *eyrie.Answer, err error) string {
+	if e, ok := eyrie.AsError(err); !ok || e.Class != "reasoning" {
+		return "obeys"
+	}
+	if a.Reasoning != "" {
+		return "is ignored: it reasoned"
+	}
+	return "is ignored: it did not reason"
+}
+
+// cut leaves a stream after its first text and reads what that cost.
+func (p *prober) cut(ctx context.Context, l *eyrie.Lane, lp *laneProbe) {
+	ctx, leave := context.WithCancelCause(ctx)
+	defer leave(nil)
+	sampling := eyrie.Sampling{MaxTokens: cutTokens, Thinking: true}
+	a, err := p.stream(ctx, l, "Write down the numbers from 1 to 200 in words.", sampling, func() { leave(errLeft) })
+	if errors.Is(err, errNoMoney) || a.ID == "" {
+		lp.failed(err)
+		return
+	}
+	if context.Cause(ctx) != errLeft {
+		lp.Cut = "not seen: the answer was over at once"
+		return
+	}
+	cost, err := p.bill(context.WithoutCancel(ctx), a.ID)
+	if err != nil {
+		lp.Cut = fmt.Sprintf("no bill after %v", billWait)
+		return
+	}
+	text := len(a.Reasoning) + len(a.Content)
+	lp.Cut = fmt.Sprintf("%s for %d bytes of text, as much as %d tokens of %d that were asked for", cost, text, outputFor(l, cost), cutTokens)
+}
+
+// errLeft is the cause with which a stream is left on purpose.
+var errLeft = errors.New("left to see what it costs")
+
+// outputFor is how many tokens of completion a cost would pay.
+func outputFor(l *eyrie.Lane, cost eyrie.Money) int {
+	million := l.OutputPrice.PerMillion()
+	if million == 0 {
+		return 0
+	}
+	return int(float64(cost) / float64(million) * 1e6)
+}
+
+// ask makes one request and takes its answer, whatever it is.
+func (p *prober) ask(ctx context.Context, l *eyrie.Lane, question string, s eyrie.Sampling) (*eyrie.Answer, error) {
+	return p.stream(ctx, l, question, s, func() {})
+}
+
+// stream makes one request and calls progress when text comes. The request's
+// worst case is held before and its charge booked after.
+func (p *prober) stream(ctx context.Context, l *eyrie.Lane, question string, s eyrie.Sampling, progress func()) (*eyrie.Answer, error) {
+	answer := new(eyrie.Answer)
+	p.asked++
+	if !p.led.Reserve(p.asked, l.WorstCase(probePrompt, s.MaxTokens)) {
+		return answer, errNoMoney
+	}
+	req := &eyrie.Request{
+		Generation: &eyrie.Generation{Messages: []eyrie.Message{{Role: eyrie.User, Content: question}}, PromptTokens: probePrompt},
+		Model:      p.s.job.Model, Sampling: s, Lane: l, Run: "doctor", Attempt: int(p.asked),
+	}
+	var failed error
+	for ev, err := range p.client.Stream(ctx, req) {
+		switch ev.Kind {
+		case eyrie.Opened:
+			p.led.Seen(p.asked, ev.ID)
+		case eyrie.Progress:
+			progress()
+		case eyrie.Ended:
+			answer, failed = ev.Answer, err
+		}
+	}
+	e, ok := eyrie.AsError(failed)
+	switch {
+	case answer.CostGiven:
+		p.led.Settle(p.asked, answer.Cost)
+	case ok && e.Charged == eyrie.ChargedNo:
+		p.led.Settle(p.asked, 0)
+	default:
+		p.led.Unknown(p.asked)
+	}
+	return answer, failed
+}
+
+// bill reads the late bill of the latest request.
+func (p *prober) bill(ctx context.Context, id string) (eyrie.Money, error) {
+	ctx, cancel := context.WithTimeout(ctx, billWait)
+	defer cancel()
+	for {
+		cost, err := p.client.Bill(ctx, id)
+		if err == nil {
+			p.led.Settle(p.asked, cost)
+			return cost, nil
+		}
+		select {
+		case <-ctx.Done():
+			return 0, err
+		case <-time.After(time.Second):
+		}
+	}
+}
