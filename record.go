@@ -122,7 +122,7 @@ type SettledRecord struct {
 	Source   string  `json:"source"`
 }
 
-// GaveUpRecord says that a generation will not be tried again in this run.
+// GaveUpRecord says that a generation will not be tried again in this session.
 type GaveUpRecord struct {
 	Key    Key    `json:"key"`
 	Prompt Digest `json:"prompt"`

@@ -97,8 +97,13 @@ func (s *State) Apply(e journal.Entry) {
 }
 
 // session notes that whatever the process before left open will not end: each
-// such attempt may have cost.
+// such attempt may have cost. What was given up gets another chance: a person
+// has looked, and asked for it again.
 func (s *State) session(r *eyrie.SessionRecord) {
+	clear(s.gaveUp)
+	for _, set := range s.sets {
+		set.GaveUp = 0
+	}
 	if !s.begun {
 		s.usage, s.begun = r.AccountUsage, true
 	}

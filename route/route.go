@@ -42,18 +42,19 @@ type Money struct {
 // and whose reservation fits. Of those that hold more than their share, the one
 // that holds least comes next; and candidates that avoid returns true for are
 // taken only when no other will do. When it picks nothing, the index is -1 and
-// the reason says why.
+// the reason says why: NoMoney only when not one of them would fit, however
+// much room it had.
 func Pick(cands []Candidate, m Money, avoid func(*eyrie.Lane) bool) (int, Reason) {
 	if len(cands) == 0 {
 		return -1, NoLanes
 	}
-	reason, best, rank := Full, -1, 0
+	reason, best, rank := NoMoney, -1, 0
 	for i, c := range cands {
-		if c.Room <= 0 {
+		if c.Hold > m.Free {
 			continue
 		}
-		if c.Hold > m.Free {
-			reason = NoMoney
+		reason = Full
+		if c.Room <= 0 {
 			continue
 		}
 		// Lower is better; the order of the candidates decides between equals.

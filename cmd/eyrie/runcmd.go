@@ -128,6 +128,7 @@ func (a *app) run(ctx context.Context, jobPath string, f runFlags) error {
 		}
 		res.Err = errors.Join(res.Err, err) // what was under way could not be kept
 	}
+	s.compareAccount(ctx, st, led, scr)
 	a.summary(s, st, res, f.json)
 	return s.verdict(res)
 }
@@ -184,6 +185,9 @@ func (s *session) begin(ctx context.Context, root *os.Root, man *runManifest, j 
 	if err != nil {
 		return err
 	}
+	if err := man.renamed(root, s.job.File); err != nil {
+		return err
+	}
 	if err := man.save(root, text); err != nil {
 		return err
 	}
@@ -202,6 +206,21 @@ func (s *session) begin(ctx context.Context, root *os.Root, man *runManifest, j 
 	}
 	st.Apply(journal.Entry{Ref: ref, Time: time.Now(), Record: rec})
 	return nil
+}
+
+// compareAccount says so when the key was charged more than the bills explain.
+func (s *session) compareAccount(ctx context.Context, st *progress.State, led *ledger.Ledger, scr *screen) {
+	before, known := st.AccountUsage()
+	if !known || len(s.engines) != 1 {
+		return
+	}
+	now, err := (metered{s.engines[0].client}).Usage(ctx)
+	if err != nil {
+		return // the account is a cross-check, and lags besides
+	}
+	if more := now - before - led.Spent().Add(led.Unbilled()); more > eyrie.Dollar/100 {
+		scr.printf("warning: the key was charged %s more than the bills of this run explain: somebody else uses it, or the vendor charged more than it said\n", more.Cents())
+	}
 }
 
 // dispatch runs the job under the eyes of the screen and the hand of Ctrl-C.

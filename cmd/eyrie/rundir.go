@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -27,12 +28,11 @@ const (
 // runManifest says what a run is made of. What is in Frozen may not change
 // when the run goes on.
 type runManifest struct {
-	Version int            `json:"version"`
-	Frozen  frozen         `json:"frozen"`
-	Folder  string         `json:"tokenizer_folder"`
-	Sets    []setInfo      `json:"sets"`
-	Budget  eyrie.Money    `json:"budget"`
-	Extra   jsontext.Value `json:",inline"` // written by a newer version
+	Version int         `json:"version"`
+	Frozen  frozen      `json:"frozen"`
+	Folder  string      `json:"tokenizer_folder"`
+	Sets    []setInfo   `json:"sets"`
+	Budget  eyrie.Money `json:"budget"`
 }
 
 type frozen struct {
@@ -157,6 +157,27 @@ func (f *frozen) same(now *frozen, job *config.Job) error {
 		return nil
 	}
 	return &exitError{exitConfig, errors.Join(errs...)}
+}
+
+// renamed refuses a data set that is one of the run's under another name: its
+// answers would be bought again.
+func (m *runManifest) renamed(root *os.Root, job string) error {
+	old, err := readManifest(root)
+	if err != nil || old == nil {
+		return err
+	}
+	named := func(sets []setInfo, name string) bool {
+		return slices.ContainsFunc(sets, func(s setInfo) bool { return s.Name == name })
+	}
+	for _, was := range old.Sets {
+		for _, is := range m.Sets {
+			if was.SHA256 != "" && was.SHA256 == is.SHA256 && !named(m.Sets, was.Name) && !named(old.Sets, is.Name) {
+				return &exitError{exitConfig, fmt.Errorf("%s: data set %s is the file that this run knows as %s, and under a new name its answers would be bought again; call it %s, or name another output folder",
+					job, is.Name, was.Name, was.Name)}
+			}
+		}
+	}
+	return nil
 }
 
 func describe(s eyrie.Sampling) string {

@@ -112,12 +112,11 @@ func statusLine(s eyrie.Snapshot) string {
 		target += set.Target
 		parts = append(parts, fmt.Sprintf("%s %s", set.Name, percent(set.Have, set.Target)))
 	}
-	head := fmt.Sprintf("%s/%s tok (%s)", short(have), short(target), strings.Join(parts, ", "))
 	out := []string{
-		head,
-		short(int64(s.TokensPerSecond)) + " tok/s",
+		fmt.Sprintf("%s/%s tok", short(have), short(target)),
 		s.Spent.Cents() + " of " + s.Budget.Cents(),
 		fmt.Sprintf("%d in flight", s.Running),
+		short(int64(s.TokensPerSecond)) + " tok/s",
 	}
 	if s.ETA > 0 && s.Phase == "running" {
 		out = append(out, "ETA "+roundDuration(s.ETA))
@@ -130,7 +129,7 @@ func statusLine(s eyrie.Snapshot) string {
 	} else if s.Idle != "" {
 		out = append(out, s.Idle)
 	}
-	return strings.Join(out, " · ")
+	return strings.Join(append(out, strings.Join(parts, ", ")), " · ")
 }
 
 func percent(have, target int64) string {

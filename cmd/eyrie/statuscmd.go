@@ -111,7 +111,7 @@ func printRun(w io.Writer, s eyrie.Snapshot, st *progress.State) {
 		fmt.Fprintf(w, ", %s held for requests in flight", s.InFlight.Cents())
 	}
 	if s.Unbilled > 0 {
-		fmt.Fprintf(w, ", %s held for %d answers whose bill has not been read", s.Unbilled.Cents(), s.Bills)
+		fmt.Fprintf(w, ", %s held for answers whose bill has not been read", s.Unbilled.Cents())
 	}
 	fmt.Fprintln(w)
 }
