@@ -222,7 +222,7 @@ func goWrongAt(t *testing.T, at int, fault faultfs.Fault) (reached bool) {
 func TestCrashSchedules(t *testing.T) {
 	n := *rounds
 	if n == 0 {
-		n = 500
+		n = 300
 	}
 	if testing.Short() {
 		n = min(n, 100)

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,10 +25,11 @@ type Journal struct {
 	wake    chan struct{} // there is something for the writer
 	hurry   chan struct{} // and somebody waits for it
 	failed  chan struct{} // closed with the first failure
+	buffers sync.Pool     // *bytes.Buffer, for lines that are made
 
 	mu     sync.Mutex
 	queue  []*batch // records waiting for the writer
-	spare  []byte
+	spare  [][]byte // buffers of batches that are written
 	closed bool
 	err    error // the first failure to write; nothing is acknowledged after it
 	kept   keep  // what was not written since
@@ -89,6 +91,7 @@ func OpenIn(fsys FS, o Options, fold func(Entry) error) (*Journal, *Torn, error)
 		fs: fsys, size: o.SegmentSize, unlock: unlock, sealer: newSealer(fsys),
 		stopped: make(chan struct{}), failed: make(chan struct{}),
 		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
+		buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }},
 	}
 	if j.size <= 0 {
 		j.size = segmentSize
@@ -150,24 +153,29 @@ func (j *Journal) Note(rec eyrie.Record) error {
 	return err
 }
 
-// encode returns the lines of records and where the last one begins.
-func encode(recs []eyrie.Record) (lines []byte, last int, err error) {
+// encode writes the lines of records to b and returns where the last one
+// begins.
+func encode(b *bytes.Buffer, recs []eyrie.Record) (last int, err error) {
 	now := time.Now()
 	for _, r := range recs {
-		last = len(lines)
-		if lines, err = appendLine(lines, kindOf(r), now, r); err != nil {
-			return nil, 0, err
+		last = b.Len()
+		if err := writeLine(b, kindOf(r), now, r); err != nil {
+			return 0, err
 		}
 	}
-	return lines, last, nil
+	return last, nil
 }
 
 // enqueue puts the records into the batch that is waiting.
 func (j *Journal) enqueue(wait bool, recs []eyrie.Record) (p place, err error) {
-	lines, last, err := encode(recs)
+	buf := j.buffers.Get().(*bytes.Buffer)
+	defer j.buffers.Put(buf)
+	buf.Reset()
+	last, err := encode(buf, recs)
 	if err != nil {
 		return place{}, err
 	}
+	lines := buf.Bytes()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.closed {

@@ -59,9 +59,23 @@ func Read(run *os.Root) iter.Seq2[Entry, error] { return ReadIn(durable.Root(run
 
 // ReadIn is [Read] on any file system.
 func ReadIn(fsys FS) iter.Seq2[Entry, error] {
-	return all(fsys, func(s segment, last bool, emit func(Entry) bool) error {
-		return readWhole(fsys, s, last, decodeLine, emit)
-	})
+	return func(yield func(Entry, error) bool) {
+		segs, err := existing(fsys)
+		if err != nil {
+			yield(Entry{}, err)
+			return
+		}
+		for i, s := range segs {
+			err := readWhole(fsys, s, i == len(segs)-1, decodeLine, func(e Entry) bool { return yield(e, nil) })
+			if errors.Is(err, errStopped) {
+				return
+			}
+			if err != nil {
+				yield(Entry{}, err)
+				return
+			}
+		}
+	}
 }
 
 // Outline is [Read] without the text: prompts come without messages and tools,
@@ -72,34 +86,33 @@ func Outline(run *os.Root) iter.Seq2[Entry, error] { return OutlineIn(durable.Ro
 
 // OutlineIn is [Outline] on any file system.
 func OutlineIn(fsys FS) iter.Seq2[Entry, error] {
-	return all(fsys, func(s segment, last bool, emit func(Entry) bool) error {
-		_, err := readOutline(fsys, s, last, emit)
-		return err
-	})
-}
-
-// all yields what read finds in each segment.
-func all(fsys FS, read func(s segment, last bool, emit func(Entry) bool) error) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		segs, err := segments(fsys)
-		if err == nil && len(segs) == 0 {
-			err = fmt.Errorf("journal: %s: %w", fsys.Name(), ErrNoJournal)
-		}
+		segs, err := existing(fsys)
 		if err != nil {
 			yield(Entry{}, err)
 			return
 		}
-		for i, s := range segs {
-			err := read(s, i == len(segs)-1, func(e Entry) bool { return yield(e, nil) })
-			if errors.Is(err, errStopped) {
-				return
+		for o := range ahead(fsys, segs, true) {
+			for _, e := range o.entries {
+				if !yield(e, nil) {
+					return
+				}
 			}
-			if err != nil {
-				yield(Entry{}, err)
+			if o.err != nil {
+				yield(Entry{}, o.err)
 				return
 			}
 		}
 	}
+}
+
+// existing lists the segments of a journal that there must be.
+func existing(fsys FS) ([]segment, error) {
+	segs, err := segments(fsys)
+	if err == nil && len(segs) == 0 {
+		err = fmt.Errorf("journal: %s: %w", fsys.Name(), ErrNoJournal)
+	}
+	return segs, err
 }
 
 type decoder = func(line []byte, kind string) (eyrie.Record, time.Time, error)

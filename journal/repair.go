@@ -485,5 +485,7 @@ func sealLine(dst, members []byte, length int) []byte {
 	for len(dst)-start+len("}\n") < length {
 		dst = append(dst, ' ')
 	}
-	return finishLine(append(dst, '}'), start)
+	dst = append(dst, "}\n"...)
+	sign(dst[start:])
+	return dst
 }

@@ -105,7 +105,7 @@ func TestRepair(t *testing.T) {
 	for _, pack := range []bool{false, true} {
 		for name, damage := range hurt {
 			t.Run(fmt.Sprintf("%s, packed %v", name, pack), func(t *testing.T) {
-				for seed := range uint64(25) {
+				for seed := range uint64(10) {
 					synctest.Test(t, func(t *testing.T) { repairOnce(t, seed, pack, damage) })
 				}
 			})

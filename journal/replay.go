@@ -16,34 +16,37 @@ func (j *Journal) replay(fold func(Entry) error) (*Torn, error) {
 	if err != nil {
 		return nil, err
 	}
-	var foldErr error
-	emit := func(e Entry) bool {
-		if fold != nil {
-			foldErr = fold(e)
-		}
-		return foldErr == nil
-	}
-	for i, s := range segs {
-		if i == len(segs)-1 && s.plain {
-			break
-		}
-		indexed, err := readOutline(j.fs, s, i == len(segs)-1, emit)
-		if foldErr != nil {
-			return nil, foldErr
-		}
-		if err != nil {
-			return nil, err
-		}
-		if !indexed {
-			j.sealer.enqueue(sealJob{s.number, endOf(j.fs, s.number)})
-		}
-	}
 	if len(segs) == 0 {
 		return nil, nil
 	}
+	if fold == nil {
+		fold = func(Entry) error { return nil }
+	}
 	last := segs[len(segs)-1]
+	full := segs
+	if last.plain {
+		full = segs[:len(segs)-1]
+	}
+	for o := range ahead(j.fs, full, false) {
+		for _, e := range o.entries {
+			if err := fold(e); err != nil {
+				return nil, err
+			}
+		}
+		if o.err != nil {
+			return nil, o.err
+		}
+		if !o.indexed {
+			j.sealer.enqueue(sealJob{o.segment.number, endOf(j.fs, o.segment.number)})
+		}
+	}
 	if !last.plain {
 		return nil, j.follow(last.number)
+	}
+	var foldErr error
+	emit := func(e Entry) bool {
+		foldErr = fold(e)
+		return foldErr == nil
 	}
 	torn, err := j.resume(last.number, emit)
 	if foldErr != nil {

@@ -324,7 +324,7 @@ func TestCrashRuns(t *testing.T) {
 	})
 	n := *rounds
 	if n == 0 {
-		n = 250
+		n = 220
 	}
 	if testing.Short() {
 		n = min(n, 50)

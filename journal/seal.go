@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
+	"time"
 
 	"github.com/eyrie-ai/eyrie/internal/durable"
 )
@@ -18,6 +20,8 @@ type sealer struct {
 	done   chan struct{} // closed when it has ended
 	err    error         // why it gave up; read after done
 	packer *packer
+	// commits counts the batches that the journal has written.
+	commits atomic.Int64
 }
 
 // sealJob is a segment to seal, and where its good part ends; 0 means at the
@@ -112,7 +116,7 @@ func (s *sealer) seal(j sealJob) error {
 				}
 			}
 			s.packer.reset(w)
-			if idx, err = s.pack(j.number, r, s.packer.add); err != nil {
+			if idx, err = s.pack(j.number, r, s.gently()); err != nil {
 				return err
 			}
 			return s.packer.finish()
@@ -133,6 +137,30 @@ func (s *sealer) seal(j sealJob) error {
 	}
 	return s.fs.SyncDir(dirName)
 }
+
+// gently adds lines to the packer. After a frame it rests for some times as long
+// as it worked, when the journal was written to meanwhile: those who wait for
+// it come first.
+func (s *sealer) gently() func([]byte) error {
+	began, commits := time.Now(), s.commits.Load()
+	return func(line []byte) error {
+		frames := s.packer.frames
+		if err := s.packer.add(line); err != nil || s.packer.frames == frames {
+			return err
+		}
+		if now := s.commits.Load(); now != commits {
+			select {
+			case <-time.After(restFor * time.Since(began)):
+			case <-s.quit:
+			}
+		}
+		began, commits = time.Now(), s.commits.Load()
+		return nil
+	}
+}
+
+// restFor is how many times as long as it worked the sealer rests.
+const restFor = 6
 
 // pack hands every line to add, verified, and returns the index of them all.
 func (s *sealer) pack(number int, r io.Reader, add func([]byte) error) ([]byte, error) {

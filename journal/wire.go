@@ -85,25 +85,37 @@ func newRecord(kind string) eyrie.Record {
 
 // appendLine appends the line of a value to dst.
 func appendLine(dst []byte, kind string, at time.Time, v any) ([]byte, error) {
-	body, err := json.Marshal(v, lenient)
-	if err != nil {
-		return dst, fmt.Errorf("journal: %s record: %w", kind, err)
+	b := bytes.NewBuffer(dst)
+	if err := writeLine(b, kind, at, v); err != nil {
+		return dst, err
 	}
-	start := len(dst)
-	dst = append(dst, `{"c":"00000000",`...)
-	dst = fmt.Appendf(dst, `"k":%q,"t":%d`, kind, at.UnixMilli())
-	if len(body) > len("{}") {
-		dst = append(dst, ',')
-	}
-	return finishLine(append(dst, body[1:]...), start), nil
+	return b.Bytes(), nil
 }
 
-// finishLine puts the checksum into the line that begins at start, and ends it.
-func finishLine(dst []byte, start int) []byte {
+// writeLine appends the line of a value to b. After an error b holds part of
+// it.
+func writeLine(b *bytes.Buffer, kind string, at time.Time, v any) error {
+	start := b.Len()
+	fmt.Fprintf(b, `{"c":"00000000","k":%q,"t":%d`, kind, at.UnixMilli())
+	members := b.Len()
+	if err := json.MarshalWrite(b, v, lenient); err != nil {
+		return fmt.Errorf("journal: %s record: %w", kind, err)
+	}
+	if line := b.Bytes(); len(line) > members+len("{}") {
+		line[members] = ','
+	} else {
+		line[members] = ' ' // it has no members
+	}
+	b.WriteByte('\n')
+	sign(b.Bytes()[start:])
+	return nil
+}
+
+// sign puts its checksum into a line.
+func sign(line []byte) {
 	var sum [4]byte
-	binary.BigEndian.PutUint32(sum[:], crc32.Checksum(dst[start+prefixLen:], castagnoli))
-	hex.Encode(dst[start+len(`{"c":"`):], sum[:])
-	return append(dst, '\n')
+	binary.BigEndian.PutUint32(sum[:], crc32.Checksum(line[prefixLen:len(line)-1], castagnoli))
+	hex.Encode(line[len(`{"c":"`):], sum[:])
 }
 
 var errChecksum = errors.New("bad checksum")

@@ -64,7 +64,9 @@ func (j *Journal) waiting() *batch {
 		return j.queue[n-1]
 	}
 	b := &batch{done: make(chan struct{})}
-	b.buf, j.spare = j.spare[:0], nil
+	if n := len(j.spare); n > 0 {
+		b.buf, j.spare = j.spare[n-1][:0], j.spare[:n-1]
+	}
 	j.queue = append(j.queue, b)
 	return b
 }
@@ -91,8 +93,8 @@ func (j *Journal) write() {
 			return
 		}
 		j.mu.Lock()
-		if cap(b.buf) <= 2*batchSize {
-			j.spare = b.buf
+		if cap(b.buf) <= 2*batchSize && len(j.spare) < 4 {
+			j.spare = append(j.spare, b.buf)
 		}
 		b.buf = nil
 		j.mu.Unlock()
@@ -159,6 +161,7 @@ func (j *Journal) commit(b *batch) error {
 		return fmt.Errorf("journal: segment %06d: sync: %w", j.number, durable.Explain(err))
 	}
 	j.end = b.base + int64(len(b.buf))
+	j.sealer.commits.Add(1)
 	return nil
 }
 
