@@ -79,7 +79,7 @@ func get(t *testing.T, url string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Header.Set("Authorization", "Bearer sk-or-v1-0123456789abcdef")
+	r.Header.Set("Authorization", "Bearer sk-or-v1-not-a-real-key-0")
 	res, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func TestBalanceLag(t *testing.T) {
 
 func TestKeyShowsUse(t *testing.T) {
 	s, web := start(t, func(c *emulator.Config, _ *emulator.Scenario) { c.KeyLimit = "2"; c.ManagementKey = "sk-or-v1-mgmt" })
-	chat(t, web, ask("hello", pinned), "Authorization", "Bearer sk-or-v1-0123456789abcdef")
+	chat(t, web, ask("hello", pinned), "Authorization", "Bearer sk-or-v1-not-a-real-key-0")
 	var key struct {
 		Data struct {
 			Label     string  `json:"label"`

@@ -20,7 +20,7 @@ import (
 
 const (
 	model    = "moonshotai/kimi-k2.5"
-	testKey  = "sk-or-v1-0123456789abcdef"
+	testKey  = "sk-or-v1-not-a-real-key-0"
 	atlas    = "atlas-cloud/int4"
 	testBase = "http://vendor.test/api/v1"
 )

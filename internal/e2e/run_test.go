@@ -43,6 +43,15 @@ func scale(t *testing.T) int {
 	return 10
 }
 
+// inProcess is the same for jobs that run in this process: small under the race
+// detector, which watches them there.
+func inProcess(t *testing.T) int {
+	if raced {
+		return 1
+	}
+	return scale(t)
+}
+
 // busy is a vendor with limits, slow starts, refusals and broken streams.
 const busy = `
 text: {median_tokens: 160, sigma: 0.5, noncanonical: 0.02, trailing_space: 0.02}

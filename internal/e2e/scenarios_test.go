@@ -30,7 +30,7 @@ const plenty = 1000 * eyrie.Dollar
 // TestScenarioHappy has 2,000 streams at once, and nothing goes wrong: every
 // prompt is asked once.
 func TestScenarioHappy(t *testing.T) {
-	n := 250 * scale(t)
+	n := 250 * inProcess(t)
 	bubble(t, setting{scenario: "happy", prompts: n, concurrency: 2000, budget: plenty}, func(t *testing.T, w *world) {
 		w.finish()
 		w.check()
@@ -66,8 +66,8 @@ func TestScenarioStorm(t *testing.T) {
 // while the vendor's admission sees old figures. The run stops, nothing is lost,
 // and when the limit is raised it goes on to its end.
 func TestScenarioKeyCap(t *testing.T) {
-	limit := eyrie.Money(scale(t)) * eyrie.Dollar / 50
-	set := setting{scenario: "keycap", prompts: 300 * scale(t), concurrency: 200 * scale(t), budget: plenty, keyLimit: limit.Decimal(), change: func(s *emulator.Scenario) {
+	limit := eyrie.Money(inProcess(t)) * eyrie.Dollar / 50
+	set := setting{scenario: "keycap", prompts: 300 * inProcess(t), concurrency: 200 * inProcess(t), budget: plenty, keyLimit: limit.Decimal(), change: func(s *emulator.Scenario) {
 		s.Account.BalanceLag = 2 * time.Second // with more, all prompts would be under way before it is noticed
 	}}
 	bubble(t, set, func(t *testing.T, w *world) {
@@ -203,7 +203,7 @@ func TestScenarioAllVanish(t *testing.T) {
 // TestScenarioChaos has about three requests in ten meet one of the faults that
 // users have reported.
 func TestScenarioChaos(t *testing.T) {
-	n := 100 * scale(t)
+	n := 100 * inProcess(t)
 	bubble(t, setting{scenario: "chaos", prompts: n, concurrency: 200, budget: plenty}, func(t *testing.T, w *world) {
 		w.finish()
 		w.check()
