@@ -37,7 +37,7 @@ var imports = map[string][]string{
 	"ledger":   {"."},
 	"limit":    {},
 	"plan":     {"."},
-	"route":    {"."},
+	"route":    {".", "internal/spell"},
 	"tokens":   {".", "chat"},
 	"chat":     {".", "jinja"},
 	"progress": {".", "journal"},
@@ -68,12 +68,13 @@ var imports = map[string][]string{
 	"internal/durable":   {},
 	"internal/e2e":       {}, // tests only
 	"internal/faultfs":   {"internal/durable"},
+	"internal/spell":     {},
 	"internal/sse":       {},
 	"internal/testvocab": {},
 
 	"cmd/eyrie": {
 		".", "chat", "dataset", "dispatch", "emulator", "engine/*", "export", "harvest", "internal/config", "internal/durable",
-		"jinja", "journal", "ledger", "limit", "plan", "progress", "route", "tokenizer", "tokens",
+		"internal/spell", "jinja", "journal", "ledger", "limit", "plan", "progress", "route", "tokenizer", "tokens",
 	},
 	"demo": {}, // uses the program as a person does
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/eyrie-ai/eyrie"
+	"github.com/eyrie-ai/eyrie/internal/spell"
 )
 
 // Provider is a provider of the vendor's list, whether or not it serves a
@@ -133,7 +134,7 @@ func nearest(n string, candidates []string) []string {
 	folded := foldName(n)
 	for _, c := range candidates {
 		other := foldName(c)
-		d := distance(folded, other)
+		d := spell.Distance(folded, other)
 		begins := len(folded) >= 3 && len(other) >= 3 && (strings.HasPrefix(folded, other) || strings.HasPrefix(other, folded))
 		if begins || d <= max(1, len(folded)/3) {
 			near = append(near, scored{c, d})
@@ -145,25 +146,4 @@ func nearest(n string, candidates []string) []string {
 		out = append(out, s.name)
 	}
 	return out
-}
-
-// distance is the Levenshtein distance of two names.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := 1
-			if a[i] == b[j] {
-				change = 0
-			}
-			next := min(row[j]+1, row[j+1]+1, diagonal+change)
-			diagonal, row[j+1] = row[j+1], next
-		}
-	}
-	return row[len(b)]
 }

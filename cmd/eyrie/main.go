@@ -16,6 +16,7 @@ import (
 
 	"github.com/eyrie-ai/eyrie/internal/config"
 	"github.com/eyrie-ai/eyrie/internal/durable"
+	"github.com/eyrie-ai/eyrie/internal/spell"
 	"github.com/eyrie-ai/eyrie/journal"
 )
 
@@ -145,7 +146,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if name, ok := strings.CutPrefix(msg, "unknown flag: --"); ok {
 		best, dist := "", 3
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if d := distance(name, f.Name); d < dist {
+			if d := spell.Distance(name, f.Name); d < dist {
 				best, dist = f.Name, d
 			}
 		})
@@ -154,27 +155,6 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 	}
 	return &exitError{exitConfig, fmt.Errorf("%s; see %s --help", msg, cmd.CommandPath())}
-}
-
-// distance is the Levenshtein distance of two names.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			next := min(row[j]+1, row[j+1]+1, diagonal+cost)
-			diagonal, row[j+1] = row[j+1], next
-		}
-	}
-	return row[len(b)]
 }
 
 // exactArgs asks for n arguments and says what they are.

@@ -15,6 +15,7 @@ import (
 	"github.com/eyrie-ai/eyrie"
 	"github.com/eyrie-ai/eyrie/engine/openrouter"
 	"github.com/eyrie-ai/eyrie/internal/config"
+	"github.com/eyrie-ai/eyrie/internal/spell"
 	"github.com/eyrie-ai/eyrie/route"
 )
 
@@ -133,10 +134,10 @@ func (a *app) describe(ctx context.Context, s *session, e config.Engine, client 
 
 // didYouMean names the models that come nearest to a name.
 func didYouMean(name string, models []openrouter.Model) string {
-	slices.SortFunc(models, func(a, b openrouter.Model) int { return distance(name, a.ID) - distance(name, b.ID) })
+	slices.SortFunc(models, func(a, b openrouter.Model) int { return spell.Distance(name, a.ID) - spell.Distance(name, b.ID) })
 	var near []string
 	for _, m := range models[:min(3, len(models))] {
-		if distance(name, m.ID) <= max(2, len(name)/3) {
+		if spell.Distance(name, m.ID) <= max(2, len(name)/3) {
 			near = append(near, m.ID)
 		}
 	}
