@@ -114,12 +114,12 @@ func TestSamples(t *testing.T) {
 		want   tally
 		drops  map[dataset.Reason]int
 	}{
-		{"torchspec/sample_conversations.first131.jsonl", dataset.Messages, 131, tally{128, 195, 0, 0}, map[dataset.Reason]int{dataset.Duplicate: 3}},
+		{"torchspec/sample_conversations.first131.jsonl", dataset.Messages, 131, tally{116, 179, 0, 0}, map[dataset.Reason]int{dataset.Duplicate: 15}},
 		{"torchspec/eval_conversations.jsonl", dataset.Messages, 64, tally{64, 86, 0, 0}, nil},
 		{"torchspec/sample_kimi_k25_conversations.jsonl", dataset.Messages, 8, tally{4, 6, 1, 0}, map[dataset.Reason]int{dataset.Image: 3, dataset.Duplicate: 1}},
 		{"model-optimizer/synthetic_conversations_1k.first300.jsonl", dataset.Messages, 300, tally{300, 328, 0, 0}, nil},
 		{"specforge/tool_use_conversation.jsonl", dataset.Messages, 1, tally{1, 6, 5, 1}, nil},
-		{"llama-factory/reason_tool_use_demo_50.first34.jsonl", dataset.Messages, 34, tally{34, 89, 55, 90}, nil},
+		{"llama-factory/reason_tool_use_demo_50.first34.jsonl", dataset.Messages, 34, tally{31, 71, 46, 75}, map[dataset.Reason]int{dataset.Duplicate: 3}},
 		{"llama-factory/glaive_toolcall_en_demo.first83.json", dataset.ShareGPT, 83, tally{81, 273, 61, 58}, map[dataset.Reason]int{dataset.Duplicate: 2}},
 		{"swe-smith/ft_xml_example.jsonl", dataset.Messages, 3, tally{3, 103, 0, 0}, nil},
 		{"export_examples/eagle_sharegpt.jsonl", dataset.ShareGPT, 1, tally{1, 1, 0, 0}, nil},
