@@ -170,6 +170,9 @@ type Answer struct {
 	// PromptIDs and CompletionIDs come from servers that return them.
 	PromptIDs     []int32
 	CompletionIDs []int32
+	// Logprobs are the tokens that a server names one by one where it is asked
+	// to. They are its word, not checked against the text.
+	Logprobs []TokenLogprob
 	// FinalFrame holds the raw last frames: the finish, the usage or the error.
 	FinalFrame []byte
 	// Chunks counts the data frames.
@@ -177,6 +180,17 @@ type Answer struct {
 	// FirstContent is the time to the first content, Elapsed to the end.
 	FirstContent time.Duration
 	Elapsed      time.Duration
+}
+
+// TokenLogprob is one sampled token as a server names it.
+type TokenLogprob struct {
+	// Token is the token as text. Where it is only a part of a character, the
+	// text is a stand-in.
+	Token string `json:"token"`
+	// Bytes are the token's own bytes; nil when the server does not give them.
+	Bytes []byte `json:"bytes,omitzero"`
+	// Logprob is the logarithm of the token's probability.
+	Logprob float64 `json:"logprob"`
 }
 
 // Event is a step of an attempt.

@@ -84,7 +84,8 @@ func TestAnswerGoesThroughItsRecord(t *testing.T) {
 		Usage: eyrie.Usage{Given: true, PromptTokens: 1, CompletionTokens: 2, ReasoningTokens: 3, CachedTokens: 4},
 		Cost:  5, CostGiven: true,
 		PromptIDs: []int32{6, 7}, CompletionIDs: []int32{8}, FinalFrame: []byte(`{"x": 1}`),
-		Chunks: 9, FirstContent: 10 * time.Millisecond, Elapsed: 11 * time.Millisecond,
+		Logprobs: []eyrie.TokenLogprob{{Token: "t", Bytes: []byte("t"), Logprob: -0.25}},
+		Chunks:   9, FirstContent: 10 * time.Millisecond, Elapsed: 11 * time.Millisecond,
 	}
 	for f, v := range reflect.ValueOf(want).Fields() {
 		if v.IsZero() {

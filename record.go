@@ -85,6 +85,8 @@ type EndedRecord struct {
 	PromptIDs     []int32      `json:"prompt_ids,omitzero"`
 	CompletionIDs []int32      `json:"completion_ids,omitzero"`
 	FinalFrame    string       `json:"final_frame,omitzero"`
+	// Logprobs are the tokens one by one, where the job asks for them.
+	Logprobs []TokenLogprob `json:"logprobs,omitzero"`
 	// The times to the first content and to the end, in milliseconds.
 	FirstContentMS int64 `json:"ttft_ms,omitzero"`
 	ElapsedMS      int64 `json:"elapsed_ms,omitzero"`
@@ -97,7 +99,7 @@ func (r *EndedRecord) Answer() *Answer {
 		Reasoning: r.Reasoning, Content: r.Content, ToolCalls: r.ToolCalls,
 		FinishReason: r.FinishReason, NativeFinish: r.NativeFinish, Usage: r.Usage,
 		Cost: r.Cost, CostGiven: r.Charged != ChargedUnknown,
-		PromptIDs: r.PromptIDs, CompletionIDs: r.CompletionIDs,
+		PromptIDs: r.PromptIDs, CompletionIDs: r.CompletionIDs, Logprobs: r.Logprobs,
 		FinalFrame:   []byte(r.FinalFrame),
 		FirstContent: time.Duration(r.FirstContentMS) * time.Millisecond,
 		Elapsed:      time.Duration(r.ElapsedMS) * time.Millisecond,
@@ -109,7 +111,7 @@ func (r *EndedRecord) SetAnswer(a *Answer) {
 	r.ID, r.Provider, r.Model = a.ID, a.Provider, a.Model
 	r.Reasoning, r.Content, r.ToolCalls = a.Reasoning, a.Content, a.ToolCalls
 	r.FinishReason, r.NativeFinish, r.Usage = a.FinishReason, a.NativeFinish, a.Usage
-	r.PromptIDs, r.CompletionIDs = a.PromptIDs, a.CompletionIDs
+	r.PromptIDs, r.CompletionIDs, r.Logprobs = a.PromptIDs, a.CompletionIDs, a.Logprobs
 	r.FinalFrame = string(a.FinalFrame)
 	r.FirstContentMS, r.ElapsedMS = a.FirstContent.Milliseconds(), a.Elapsed.Milliseconds()
 }

@@ -82,7 +82,7 @@ func outline(r eyrie.Record) eyrie.Record {
 	case *eyrie.EndedRecord:
 		o := *r
 		o.Reasoning, o.Content, o.ToolCalls, o.FinalFrame = "", "", nil, ""
-		o.PromptIDs, o.CompletionIDs = nil, nil
+		o.PromptIDs, o.CompletionIDs, o.Logprobs = nil, nil, nil
 		return &o
 	}
 	return r

@@ -27,6 +27,7 @@ type endedOutline struct {
 	PromptIDs     skipped `json:"prompt_ids"`
 	CompletionIDs skipped `json:"completion_ids"`
 	FinalFrame    skipped `json:"final_frame"`
+	Logprobs      skipped `json:"logprobs"`
 }
 
 // skipped takes the place of a member that is not wanted.
