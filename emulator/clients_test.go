@@ -10,7 +10,7 @@ import (
 )
 
 // TestVendorClients lets published clients judge the wire format. They are
-// fetched by hand: npm install in the clients folder.
+// fetched by npm install in the clients folder, which CI does.
 func TestVendorClients(t *testing.T) {
 	if _, err := os.Stat(filepath.Join("clients", "node_modules")); err != nil {
 		t.Skip("clients are not installed: run npm install in emulator/clients")
