@@ -33,10 +33,13 @@ type State struct {
 	latest  time.Time
 }
 
+// opened is an attempt whose charge is not known: it has no end, or no bill.
 type opened struct {
-	key  eyrie.Key
-	set  string
-	lane string
+	key   eyrie.Key
+	set   string
+	lane  string
+	ended bool // nothing but its bill will come
+	paid  bool // it counts among the paid ones until its bill says it cost nothing
 }
 
 // Set is what one data set has.
@@ -83,7 +86,7 @@ func (s *State) Apply(e journal.Entry) {
 		s.prompts.add(r.Prompt, struct{}{})
 	case *eyrie.StartedRecord:
 		s.last = max(s.last, r.Attempt)
-		s.open[r.Attempt] = opened{r.Key, r.Set, r.Lane}
+		s.open[r.Attempt] = opened{key: r.Key, set: r.Set, lane: r.Lane}
 		s.lane(r.Lane).Attempts++
 	case *eyrie.EndedRecord:
 		s.ended(r, e.Ref)
@@ -108,9 +111,9 @@ func (s *State) session(r *eyrie.SessionRecord) {
 		s.usage, s.begun = r.AccountUsage, true
 	}
 	for a, o := range s.open {
-		if o.key != (eyrie.Key{}) {
+		if !o.ended {
 			s.paid[o.key]++
-			o.key = eyrie.Key{}
+			o.ended, o.paid = true, true
 			s.open[a] = o
 		}
 	}
@@ -118,8 +121,9 @@ func (s *State) session(r *eyrie.SessionRecord) {
 
 func (s *State) ended(r *eyrie.EndedRecord, ref journal.Ref) {
 	set, lane := s.set(r.Set), s.lane(r.Lane)
+	paid := !r.OK && r.Charged != eyrie.ChargedNo && r.Hold == 0
 	if r.Charged == eyrie.ChargedUnknown {
-		s.open[r.Attempt] = opened{eyrie.Key{}, r.Set, r.Lane} // its bill is still to come
+		s.open[r.Attempt] = opened{r.Key, r.Set, r.Lane, true, paid} // its bill is still to come
 	} else {
 		delete(s.open, r.Attempt)
 		set.Cost = set.Cost.Add(r.Cost)
@@ -130,7 +134,7 @@ func (s *State) ended(r *eyrie.EndedRecord, ref journal.Ref) {
 			lane.Failures = map[string]int{}
 		}
 		lane.Failures[r.Class]++
-		if r.Charged != eyrie.ChargedNo && r.Hold == 0 {
+		if paid {
 			s.paid[r.Key]++
 		}
 		return
@@ -170,11 +174,23 @@ func (s *State) settled(r *eyrie.SettledRecord) {
 			continue
 		}
 		delete(s.open, a)
+		if r.Cost == 0 && o.paid {
+			s.unpay(o.key)
+		}
 		if !booked {
 			s.set(o.set).Cost = s.set(o.set).Cost.Add(r.Cost)
 			s.lane(o.lane).Cost = s.lane(o.lane).Cost.Add(r.Cost)
 			booked = true
 		}
+	}
+}
+
+// unpay takes back that an attempt may have cost.
+func (s *State) unpay(k eyrie.Key) {
+	if s.paid[k] > 1 {
+		s.paid[k]--
+	} else {
+		delete(s.paid, k)
 	}
 }
 

@@ -157,10 +157,14 @@ func TestPaid(t *testing.T) {
 		{"failed for nothing", []eyrie.Record{failed(1, 1, "s", "a", "429", eyrie.ChargedNo, 0)}, 0},
 		{"failed for money", []eyrie.Record{started(2, 1, "s", "a"), failed(2, 1, "s", "a", "usage", eyrie.ChargedYes, 5)}, 1},
 		{"failed, and who knows", []eyrie.Record{started(3, 1, "s", "a"), failed(3, 1, "s", "a", "cut", eyrie.ChargedUnknown, 0)}, 2},
-		{"its bill changes nothing", []eyrie.Record{&eyrie.SettledRecord{Attempts: []int64{3}, Cost: 5}}, 2},
+		{"its bill says that it did", []eyrie.Record{&eyrie.SettledRecord{Attempts: []int64{3}, Cost: 5}}, 2},
 		{"another generation", []eyrie.Record{started(4, 2, "s", "a"), failed(4, 2, "s", "a", "usage", eyrie.ChargedYes, 5)}, 2},
 		{"killed under way", []eyrie.Record{started(5, 1, "s", "a"), &eyrie.SessionRecord{}}, 3},
 		{"killed again, which is no further attempt", []eyrie.Record{&eyrie.SessionRecord{}}, 3},
+		{"the one that was killed cost nothing", []eyrie.Record{&eyrie.SettledRecord{Attempts: []int64{5}}}, 2},
+		{"cut off", []eyrie.Record{started(7, 1, "s", "a"), failed(7, 1, "s", "a", "cut", eyrie.ChargedUnknown, 0)}, 3},
+		{"which cost nothing", []eyrie.Record{&eyrie.SettledRecord{Attempts: []int64{7}}}, 2},
+		{"which is said twice", []eyrie.Record{&eyrie.SettledRecord{Attempts: []int64{7}}}, 2},
 		{"answered", []eyrie.Record{started(6, 1, "s", "a"), answered(6, 1, "s", "a", 5)}, 0},
 	} {
 		s.tell(tt.recs...)

@@ -61,7 +61,14 @@ is on disk.
 	return cmd
 }
 
+// leastPatience is the shortest wait for late bills: none appears sooner, and a
+// shorter look at the account would take its lag for the truth.
+const leastPatience = time.Second
+
 func (a *app) run(ctx context.Context, jobPath string, f runFlags) error {
+	if f.patience < leastPatience {
+		return &exitError{exitConfig, fmt.Errorf("--bill-patience %v: late bills take a second at least; give %v or more, such as 1m", f.patience, leastPatience)}
+	}
 	if a.getenv("GOGC") == "" {
 		// The heap is buffers of streams that live for a minute: collecting it
 		// twice as often costs a per cent of a core and saves a third of it.
