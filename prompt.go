@@ -166,7 +166,19 @@ type Sampling struct {
 	Seed        *int64   `json:"seed,omitzero"`
 	MaxTokens   int      `json:"max_tokens"`
 	Thinking    Thinking `json:"thinking"`
+	// Effort is how much the model is to reason, one of [Efforts]; empty leaves
+	// it to the model. It means nothing where Thinking is off.
+	Effort string `json:"effort,omitzero"`
+	// Stop lists strings that end an answer where it would hold one, at most
+	// [MaxStop] of them.
+	Stop []string `json:"stop,omitzero"`
 }
+
+// Efforts are the words for [Sampling.Effort], least first.
+var Efforts = []string{"minimal", "low", "medium", "high", "xhigh", "max"}
+
+// MaxStop is how many stop strings a request may have.
+const MaxStop = 4
 
 // Digest identifies the sampling.
 func (s Sampling) Digest() Digest {
@@ -199,6 +211,18 @@ func (s Sampling) Digest() Digest {
 	whole(s.Seed != nil, seed)
 	h.int(s.MaxTokens)
 	h.str(fmt.Sprint(bool(s.Thinking)))
+	// What came later is hashed only where it is set, under its name, so that
+	// older digests stay what they were.
+	if s.Effort != "" {
+		h.str("effort")
+		h.str(s.Effort)
+	}
+	if len(s.Stop) > 0 {
+		h.str("stop")
+		for _, stop := range s.Stop {
+			h.str(stop)
+		}
+	}
 	return h.sum()
 }
 

@@ -240,6 +240,12 @@ func TestSamplingDigest(t *testing.T) {
 		"top_k and seed":   func(s *eyrie.Sampling) { s.TopK, s.Seed = new(7), new(int64(40)) },
 		"max_tokens":       func(s *eyrie.Sampling) { s.MaxTokens++ },
 		"thinking":         func(s *eyrie.Sampling) { s.Thinking = false },
+		"effort":           func(s *eyrie.Sampling) { s.Effort = "high" },
+		"another effort":   func(s *eyrie.Sampling) { s.Effort = "stop" },
+		"stop":             func(s *eyrie.Sampling) { s.Stop = []string{"high"} },
+		"two stops":        func(s *eyrie.Sampling) { s.Stop = []string{"high", "low"} },
+		"joined stops":     func(s *eyrie.Sampling) { s.Stop = []string{"highlow"} },
+		"effort and stop":  func(s *eyrie.Sampling) { s.Effort, s.Stop = "high", []string{"low"} },
 	} {
 		s := fullSampling()
 		change(&s)

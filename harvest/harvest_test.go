@@ -235,6 +235,29 @@ func TestAnItemHasAllThatIsKnown(t *testing.T) {
 	}
 }
 
+// TestAStopStringLeavesTheEndOpen: an answer that could have been ended by a
+// stop string is not certain, and the others are.
+func TestAStopStringLeavesTheEndOpen(t *testing.T) {
+	root, _ := openRoot(t)
+	recs := []eyrie.Record{prompt("s", 1, 0), prompt("s", 2, 1), prompt("s", 3, 2)}
+	for i, finish := range []eyrie.FinishReason{eyrie.FinishStop, eyrie.FinishLength, eyrie.FinishStop} {
+		g := asked{"s", byte(i + 1), 0, 0}
+		start, end := g.started(int64(i+1)), g.ended(int64(i+1))
+		if end.FinishReason = finish; i < 2 {
+			start.Sampling.Stop = []string{"END"}
+		}
+		recs = append(recs, start, end)
+	}
+	write(t, root, recs...)
+	var got []eyrie.Known
+	for _, it := range rows(t, open(t, root), "s") {
+		got = append(got, it.Row.Known)
+	}
+	if want := []eyrie.Known{eyrie.KnownRetokenised, eyrie.KnownCounted, eyrie.KnownCounted}; !slices.Equal(got, want) {
+		t.Errorf("the rows are %v, want %v", got, want)
+	}
+}
+
 func TestOnlyAcceptedAnswersAndEachOnce(t *testing.T) {
 	root, _ := openRoot(t)
 	gen, given, running := asked{"s", 1, 0, 0}, asked{"s", 2, 0, 0}, asked{"s", 3, 0, 0}

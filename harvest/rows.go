@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/eyrie-ai/eyrie"
 	"github.com/eyrie-ai/eyrie/journal"
 )
 
@@ -27,7 +28,18 @@ func (h *Harvest) RowsByLane(set string, lane func(name string) Rebuilder) iter.
 	}
 	return h.items(of, func(it *Item) {
 		it.Row, it.Err = lane(it.Record.Lane).Row(&it.Generation, bool(it.Sampling.Thinking), it.Record.Answer())
+		it.doubtEnd()
 	})
+}
+
+// doubtEnd takes the certificate from a row that a stop string may have ended:
+// the server cut the string off the text, and its tokens may be as many as the
+// token that ends an answer.
+func (it *Item) doubtEnd() {
+	stoppable := len(it.Sampling.Stop) > 0 && it.Record.FinishReason == eyrie.FinishStop
+	if stoppable && it.Row.Known == eyrie.KnownCounted {
+		it.Row.Known, it.Row.Reason = eyrie.KnownRetokenised, "a stop string may have ended the answer"
+	}
 }
 
 // items reads entries, has work do something to each item on several

@@ -249,6 +249,7 @@ func parameters(s eyrie.Sampling) []string {
 	names := []string{"max_tokens", "reasoning"}
 	for name, asked := range map[string]bool{
 		"temperature": s.Temperature != nil, "top_p": s.TopP != nil, "top_k": s.TopK != nil, "min_p": s.MinP != nil, "seed": s.Seed != nil,
+		"stop": len(s.Stop) > 0,
 	} {
 		if asked {
 			names = append(names, name)

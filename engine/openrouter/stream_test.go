@@ -316,12 +316,31 @@ func TestUnsendable(t *testing.T) {
 	})
 }
 
+// TestRequestThatStops asks an endpoint that takes stop strings for them, and
+// for no thinking, beside which an effort would be a contradiction.
+func TestRequestThatStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		r := request(w.lanes["venice"])
+		r.Sampling.Stop, r.Sampling.Effort, r.Sampling.Thinking = []string{"\n\n", "END"}, "high", false
+		if h := ask(t, t.Context(), w.client, r); h.err != nil {
+			t.Fatal(h.err)
+		}
+		body := string(w.Books()[0].Body)
+		for _, want := range []string{`"stop":["\n\n","END"]`, `"reasoning":{"enabled":false}`} {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s is not in the request\n%s", want, body)
+			}
+		}
+	})
+}
+
 // TestRequest reads what the vendor got.
 func TestRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, func(_ *emulator.Scenario, c *openrouter.Config) { c.DataCollection = "deny" })
 		r := request(w.lanes[atlas])
-		r.Sampling.Temperature, r.Sampling.Seed = new(0.7), new(int64(5))
+		r.Sampling.Temperature, r.Sampling.Seed, r.Sampling.Effort = new(0.7), new(int64(5)), "low"
 		weather(r)
 		r.Generation.Messages = append(r.Generation.Messages,
 			eyrie.Message{Role: eyrie.Assistant, Reasoning: "hm", ToolCalls: []eyrie.ToolCall{{ID: "functions.get_weather:0", Name: "get_weather", Arguments: `{"city": "Paris"}`}}},
@@ -331,7 +350,7 @@ func TestRequest(t *testing.T) {
 		}
 		e := w.Books()[0]
 		for _, want := range []string{
-			`"model":"moonshotai/kimi-k2.5"`, `"stream":true`, `"max_tokens":4096`, `"temperature":0.7`, `"seed":5`, `"reasoning":{"enabled":true}`,
+			`"model":"moonshotai/kimi-k2.5"`, `"stream":true`, `"max_tokens":4096`, `"temperature":0.7`, `"seed":5`, `"reasoning":{"enabled":true,"effort":"low"}`,
 			`"provider":{"only":["atlas-cloud/int4"],"allow_fallbacks":false,"quantizations":["int4"],"require_parameters":true,"data_collection":"deny","max_price":{"prompt":0.49,"completion":2.50}}`,
 			`"tool_call_id":"functions.get_weather:0"`, `"reasoning":"hm"`, `"arguments":"{\"city\": \"Paris\"}"`, `<rain> & sun`,
 			`"metadata":{"run":"r1","generation":"00000000000000000000000000000000","attempt":"1"}`,
@@ -340,7 +359,7 @@ func TestRequest(t *testing.T) {
 				t.Errorf("%s is not in the request\n%s", want, e.Body)
 			}
 		}
-		for _, never := range []string{`"n":`, `"models":`, `"top_p":`, `"plugins":`, `"stream_options":`} {
+		for _, never := range []string{`"n":`, `"models":`, `"top_p":`, `"plugins":`, `"stream_options":`, `"stop":`} {
 			if strings.Contains(string(e.Body), never) {
 				t.Errorf("%s is in the request", never)
 			}

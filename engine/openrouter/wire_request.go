@@ -20,6 +20,7 @@ type chatRequest struct {
 	TopK        *int           `json:"top_k,omitzero"`
 	MinP        *float64       `json:"min_p,omitzero"`
 	Seed        *int64         `json:"seed,omitzero"`
+	Stop        []string       `json:"stop,omitzero"`
 	Reasoning   chatReasoning  `json:"reasoning"`
 	Provider    chatProvider   `json:"provider"`
 	Metadata    chatMetadata   `json:"metadata"`
@@ -46,7 +47,8 @@ type chatFunction struct {
 }
 
 type chatReasoning struct {
-	Enabled bool `json:"enabled"`
+	Enabled bool   `json:"enabled"`
+	Effort  string `json:"effort,omitzero"`
 }
 
 type chatProvider struct {
@@ -78,7 +80,7 @@ func (c *Client) chatBody(r *eyrie.Request) ([]byte, error) {
 	req := chatRequest{
 		Model: r.Model, Messages: make([]chatMessage, len(r.Generation.Messages)), Tools: jsontext.Value(r.Generation.Tools),
 		Stream: true, MaxTokens: s.MaxTokens,
-		Temperature: s.Temperature, TopP: s.TopP, TopK: s.TopK, MinP: s.MinP, Seed: s.Seed,
+		Temperature: s.Temperature, TopP: s.TopP, TopK: s.TopK, MinP: s.MinP, Seed: s.Seed, Stop: s.Stop,
 		Reasoning: chatReasoning{Enabled: bool(s.Thinking)},
 		Provider: chatProvider{
 			Only: []string{r.Lane.Tag}, RequireParameters: true, DataCollection: c.cfg.DataCollection,
@@ -86,6 +88,9 @@ func (c *Client) chatBody(r *eyrie.Request) ([]byte, error) {
 			MaxPrice: &chatMaxPrice{perMillion(r.Lane.PromptPrice), perMillion(r.Lane.OutputPrice)},
 		},
 		Metadata: chatMetadata{r.Run, r.Generation.Key, strconv.Itoa(r.Attempt)},
+	}
+	if s.Thinking {
+		req.Reasoning.Effort = s.Effort // with thinking off it would be a contradiction
 	}
 	if q := r.Lane.Quantization; q != "" {
 		req.Provider.Quantizations = []string{q}

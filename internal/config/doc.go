@@ -25,6 +25,8 @@
 //	  min_p: 0.05                     0 to 1
 //	  seed: 1                         a whole number
 //	  max_tokens: 8192                16 to 1048576; 8192 when left out
+//	  effort: high                    how much it reasons: minimal, low, medium, high, xhigh, max
+//	  stop: ["END"]                   texts that end an answer, at most 4
 //	datasets:                         required; one or more
 //	  - name: code                    required; letters, digits, ".", "_", "-"; becomes a folder name
 //	    path: prompts/code.jsonl      required; a file of prompts

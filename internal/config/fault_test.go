@@ -138,7 +138,7 @@ var faultTests = []struct {
 
 	// sampling
 	{"sampling is no mapping", "output:", "sampling: greedy\noutput:",
-		`job.yaml:4:11: sampling: found "greedy"; write a mapping with temperature, top_p, top_k, min_p, seed, max_tokens`},
+		`job.yaml:4:11: sampling: found "greedy"; write a mapping with temperature, top_p, top_k, min_p, seed, max_tokens, effort, stop`},
 	{"temperature too high", "output:", "sampling: {temperature: 2.1}\noutput:",
 		`job.yaml:4:25: sampling.temperature: found "2.1"; write a number from 0 to 2`},
 	{"temperature not a number", "output:", "sampling: {temperature: .nan}\noutput:",
@@ -155,6 +155,16 @@ var faultTests = []struct {
 		`job.yaml:4:18: sampling.seed: found "1.5"; write a whole number from -9007199254740992 to 9007199254740992`},
 	{"max_tokens too low", "output:", "sampling: {max_tokens: 15}\noutput:",
 		`job.yaml:4:24: sampling.max_tokens: found "15"; write a whole number from 16 to 1048576`},
+	{"effort misspelt", "output:", "sampling: {effort: hihg}\noutput:",
+		`job.yaml:4:20: sampling.effort: found "hihg"; did you mean "high"? allowed are minimal, low, medium, high, xhigh, max`},
+	{"stop empty", "output:", "sampling: {stop: \"\"}\noutput:",
+		`job.yaml:4:18: sampling.stop: found ""; write one to 4 texts, such as ["\n\n", "END"]`},
+	{"stop of nothing", "output:", "sampling: {stop: [a, \"\"]}\noutput:",
+		`job.yaml:4:22: sampling.stop[1]: found ""; write one to 4 texts, such as ["\n\n", "END"]`},
+	{"stop twice", "output:", "sampling: {stop: [a, b, a]}\noutput:",
+		`job.yaml:4:25: sampling.stop[2]: found "a" a second time; keep one of the two`},
+	{"stop of five", "output:", "sampling: {stop: [a, b, c, d, e]}\noutput:",
+		`job.yaml:4:18: sampling.stop: found 5 texts; write one to 4 texts, such as ["\n\n", "END"]`},
 	{"underscore astray", "output:", "sampling: {max_tokens: 10__000}\noutput:",
 		`job.yaml:4:24: sampling.max_tokens: found "10__000"; write a whole number from 16 to 1048576`},
 
@@ -362,7 +372,7 @@ func TestFieldsAreDocumented(t *testing.T) {
 			}
 		}
 	}
-	if fields != 10+6+6+14+2 {
+	if fields != 10+8+6+14+2 {
 		t.Errorf("%d fields", fields)
 	}
 }

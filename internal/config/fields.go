@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/eyrie-ai/eyrie"
@@ -108,7 +109,37 @@ func samplingFields() []field[eyrie.Sampling] {
 			n, _ := r.whole(v, 16, 1<<20)
 			s.MaxTokens = int(n)
 		}},
+		{"effort", "", func(r *reader, v value, s *s) { s.Effort, _ = r.choice(v, eyrie.Efforts...) }},
+		{"stop", "", func(r *reader, v value, s *s) { s.Stop = r.stops(v) }},
 	}
+}
+
+// stops reads one stop string or a list of them. They may hold any text, line
+// ends too.
+func (r *reader) stops(v value) []string {
+	fix := fmt.Sprintf("write one to %d texts, such as [\"\\n\\n\", \"END\"]", eyrie.MaxStop)
+	if v.kind == scalar && v.text != "" {
+		return []string{v.text}
+	}
+	if !r.list(v, fix) {
+		return nil
+	}
+	if len(v.items) > eyrie.MaxStop {
+		r.fault(v, fmt.Sprintf("%d texts", len(v.items)), fix)
+		return nil
+	}
+	var stops []string
+	for i := range v.items {
+		switch at := v.item(i); {
+		case at.kind != scalar || at.text == "":
+			r.refuse(at, fix)
+		case slices.Contains(stops, at.text):
+			r.fault(at, quote(at.text)+" a second time", "keep one of the two")
+		default:
+			stops = append(stops, at.text)
+		}
+	}
+	return stops
 }
 
 // datasets reads the list of data sets.

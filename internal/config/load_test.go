@@ -90,7 +90,7 @@ tokenizer: hf-model
 budget: "$100.50"
 output: ~/runs/kimi
 thinking: false
-sampling: {temperature: 1.0, top_p: 0.95, top_k: 40, min_p:, seed: -7, max_tokens: 16_384}
+sampling: {temperature: 1.0, top_p: 0.95, top_k: 40, min_p:, seed: -7, max_tokens: 16_384, effort: high, stop: ["\n\n", End, end]}
 concurrency: 100_000
 attempts: 1
 datasets:
@@ -130,6 +130,7 @@ engines:
 		Output:    filepath.Join(home, "runs", "kimi"),
 		Sampling: eyrie.Sampling{
 			Temperature: new(1.0), TopP: new(0.95), TopK: new(40), Seed: new(int64(-7)), MaxTokens: 16384,
+			Effort: "high", Stop: []string{"\n\n", "End", "end"},
 		},
 		Concurrency: 100_000,
 		Attempts:    1,

@@ -41,7 +41,8 @@ output: ./runs/first
 thinking: true
 
 # What is left out here is not sent. Ranges: temperature 0 to 2, top_p and
-# min_p 0 to 1, top_k 0 or more, max_tokens 16 to 1048576.
+# min_p 0 to 1, top_k 0 or more, max_tokens 16 to 1048576. effort is how much
+# the model reasons: minimal, low, medium, high, xhigh or max.
 sampling:
   temperature: 1.0
   top_p: 0.95
@@ -49,6 +50,10 @@ sampling:
   # min_p: 0.05
   # seed: 1
   max_tokens: 8192
+  # effort: high
+  # Texts that end an answer, at most 4. How such an answer ended cannot be told
+  # from its text, so its token ids are not certain.
+  # stop: ["END"]
 
 # Requests in flight at most, 1 to 100000.
 # concurrency: 2000
