@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/eyrie-ai/eyrie"
+	"github.com/eyrie-ai/eyrie/engine/internal/stream"
 )
 
 // BenchmarkStream reads streams of 200 chunks from memory, from bytes to an
@@ -21,18 +22,18 @@ func BenchmarkStream(b *testing.B) {
 	end := `data: {"id":"gen-1769490011-Qx7Zp2Qx7Zp2Qx7Zp2Qx","choices":[{"index":0,"delta":{"content":""},"finish_reason":"stop"}],"usage":{"prompt_tokens":12,"completion_tokens":200,"cost":0.0005}}` + "\n\ndata: [DONE]\n\n"
 	for _, row := range []struct{ name, chunk string }{{"openrouter", openrouter}, {"openai", openai}} {
 		b.Run(fmt.Sprintf("%s-%dB", row.name, len(row.chunk)), func(b *testing.B) {
-			stream := []byte(strings.Repeat(row.chunk, chunks) + end)
+			frames := []byte(strings.Repeat(row.chunk, chunks) + end)
 			client := &Client{}
 			req := &eyrie.Request{Lane: &eyrie.Lane{}, Sampling: eyrie.Sampling{MaxTokens: 1000}}
-			b.SetBytes(int64(len(stream)))
+			b.SetBytes(int64(len(frames)))
 			b.ReportAllocs()
 			for b.Loop() {
 				a := client.newAttempt(req, func(eyrie.Event, error) bool { return true })
-				a.watch = newWatch(Limits{}.withDefaults(), nil)
-				if e := a.events(b.Context(), io.Reader(bytes.NewReader(stream))); e != nil {
+				a.watch = stream.NewWatch(stream.Limits{}.WithDefaults(), nil)
+				if e := a.events(b.Context(), io.Reader(bytes.NewReader(frames))); e != nil {
 					b.Fatal(e)
 				}
-				a.watch.stop()
+				a.watch.Stop()
 				a.dec.finish()
 				if len(a.answer.Reasoning)+len(a.answer.Content) != len(" token")*chunks {
 					b.Fatal("text is missing")

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/eyrie-ai/eyrie"
+	"github.com/eyrie-ai/eyrie/engine/internal/stream"
 )
 
 // DefaultBaseURL is where OpenRouter's API lives.
@@ -25,19 +26,6 @@ type Limits struct {
 	FirstContent time.Duration // from the request to the first text; 5m
 	Silence      time.Duration // between two pieces of text; 2m
 	Whole        time.Duration // from the request to the end; 1h
-}
-
-func (l Limits) withDefaults() Limits {
-	or := func(d *time.Duration, v time.Duration) {
-		if *d <= 0 {
-			*d = v
-		}
-	}
-	or(&l.Connect, 15*time.Second)
-	or(&l.FirstContent, 5*time.Minute)
-	or(&l.Silence, 2*time.Minute)
-	or(&l.Whole, time.Hour)
-	return l
 }
 
 // Config says how to reach the API.
@@ -87,7 +75,7 @@ func New(cfg Config) (*Client, error) {
 	if strings.ContainsFunc(cfg.Key, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil, errors.New("openrouter: the API key holds white space or characters that no key has; copy it again")
 	}
-	cfg.Limits = cfg.Limits.withDefaults()
+	cfg.Limits = Limits(stream.Limits(cfg.Limits).WithDefaults())
 	return &Client{cfg: cfg, base: strings.TrimRight(cfg.BaseURL, "/"), http: newHTTP(&cfg, u.Scheme)}, nil
 }
 

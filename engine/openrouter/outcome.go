@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/eyrie-ai/eyrie"
+	"github.com/eyrie-ai/eyrie/engine/internal/stream"
 	"github.com/eyrie-ai/eyrie/internal/sse"
 )
 
@@ -26,7 +27,7 @@ func (a *attempt) cut(ctx context.Context, err error) *eyrie.Error {
 	if e := a.inBand(); e != nil {
 		return e
 	}
-	clean := errors.Is(err, io.EOF) || context.Cause(ctx) == errEnd
+	clean := errors.Is(err, io.EOF) || context.Cause(ctx) == stream.ErrEnd
 	if a.answer.FinishReason != "" && (clean || a.answer.Usage.Given) {
 		return nil
 	}
@@ -50,11 +51,11 @@ func (a *attempt) broken(ctx context.Context, class string, err error) *eyrie.Er
 // cancelled explains an attempt that was stopped from this side.
 func (a *attempt) cancelled(cause error) *eyrie.Error {
 	switch cause {
-	case errFirstContent:
+	case stream.ErrFirstContent:
 		return a.fail(eyrie.Elsewhere, "no first content", cause)
-	case errSilence:
+	case stream.ErrSilence:
 		return a.fail(eyrie.Elsewhere, "silence", cause)
-	case errWhole:
+	case stream.ErrWhole:
 		return a.fail(eyrie.Elsewhere, "too long", cause)
 	}
 	return a.fail(eyrie.Again, "cancelled", cause)

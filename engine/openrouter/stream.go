@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/eyrie-ai/eyrie"
+	"github.com/eyrie-ai/eyrie/engine/internal/stream"
 	"github.com/eyrie-ai/eyrie/internal/sse"
 )
 
@@ -40,8 +41,8 @@ func (c *Client) Stream(ctx context.Context, r *eyrie.Request) iter.Seq2[eyrie.E
 		a := c.newAttempt(r, yield)
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
-		a.watch = newWatch(c.cfg.Limits, cancel)
-		defer a.watch.stop()
+		a.watch = stream.NewWatch(stream.Limits(c.cfg.Limits), cancel)
+		defer a.watch.Stop()
 		e := a.run(ctx)
 		if a.left {
 			return
@@ -60,13 +61,13 @@ type attempt struct {
 	req    *eyrie.Request
 	yield  func(eyrie.Event, error) bool
 	began  time.Time
-	watch  *watch
+	watch  *stream.Watch
 	answer *eyrie.Answer
 	dec    chunkDecoder
 
 	sent   atomic.Bool // a connection was there, so the request may have gone out
 	conn   atomic.Pointer[net.Conn]
-	water  *lowWater
+	water  *stream.LowWater
 	left   bool // the consumer left the loop
 	done   bool // the end of the stream, or of a whole body, was seen
 	cached bool // the vendor says that it answered from its cache
@@ -88,7 +89,7 @@ func (a *attempt) run(ctx context.Context) *eyrie.Error {
 	}
 	defer resp.Body.Close()
 	if c := a.conn.Load(); c != nil && resp.ProtoMajor == 1 { // one stream a connection
-		a.water = newLowWater(*c)
+		a.water = stream.NewLowWater(*c)
 	}
 	e = a.receive(ctx, resp)
 	a.answer.Elapsed = time.Since(a.began)
@@ -195,7 +196,7 @@ func isStream(resp *http.Response, head []byte) bool {
 
 // events takes the events of a stream to its end.
 func (a *attempt) events(ctx context.Context, body io.Reader) *eyrie.Error {
-	g := &gatherer{ctx: ctx, src: body, every: a.client.cfg.Gather, water: a.water}
+	g := stream.NewGatherer(ctx, body, a.client.cfg.Gather, a.water)
 	events := sse.NewReader(g, maxEvent)
 	for !a.done && !a.billedError() {
 		ev, err := events.Next()
@@ -210,7 +211,7 @@ func (a *attempt) events(ctx context.Context, body io.Reader) *eyrie.Error {
 		if e := a.frame(frame); e != nil || a.left {
 			return e
 		}
-		g.gathering = a.answer.FirstContent > 0
+		g.Gathering = a.answer.FirstContent > 0
 	}
 	return a.inBand()
 }
@@ -230,7 +231,7 @@ func (a *attempt) frame(frame []byte) *eyrie.Error {
 		return nil
 	}
 	if a.dec.over() && !over {
-		a.watch.ending(endWait)
+		a.watch.Ending(endWait)
 	}
 	n := a.dec.textBytes()
 	if n == before {
@@ -239,7 +240,7 @@ func (a *attempt) frame(frame []byte) *eyrie.Error {
 	if a.answer.FirstContent == 0 {
 		a.answer.FirstContent = max(time.Since(a.began), 1)
 	}
-	a.watch.progress()
+	a.watch.Progress()
 	if limit := a.req.Sampling.MaxTokens; a.dec.floor.over(limit) {
 		return a.fail(eyrie.Elsewhere, ClassOverrun,
 			fmt.Errorf("at least %d tokens have come, max_tokens is %d, and there is no end", a.dec.floor.tokens()/2, limit))
@@ -286,6 +287,6 @@ func (a *attempt) unreadable(ctx context.Context, body io.Reader) *eyrie.Error {
 // hangUp takes the end of a body that has nothing more to say, so that its
 // connection can be used again. One that does not end soon is cut off.
 func (a *attempt) hangUp(body io.Reader) {
-	a.watch.ending(hangUpWait)
+	a.watch.Ending(hangUpWait)
 	io.Copy(io.Discard, io.LimitReader(body, maxEvent)) // whatever it is, it is not part of the answer
 }

@@ -1,22 +1,22 @@
-package openrouter
+package stream
 
 import (
 	"net"
 	"syscall"
 )
 
-// lowWater keeps the kernel from reporting a socket readable while text
+// LowWater keeps the kernel from reporting a socket readable while text
 // gathers: without it every token that arrives in a pause wakes the runtime's
 // poller for nothing.
-type lowWater struct{ raw syscall.RawConn }
+type LowWater struct{ raw syscall.RawConn }
 
 // gatherBytes is how much may gather before the socket counts as readable in a
 // pause; more than any pause brings.
 const gatherBytes = 32 << 10
 
-// newLowWater returns nil for connections that are no plain TCP sockets of this
+// NewLowWater returns nil for connections that are no plain TCP sockets of this
 // stream alone.
-func newLowWater(c net.Conn) *lowWater {
+func NewLowWater(c net.Conn) *LowWater {
 	if t, ok := c.(interface{ NetConn() net.Conn }); ok { // TLS
 		c = t.NetConn()
 	}
@@ -28,15 +28,15 @@ func newLowWater(c net.Conn) *lowWater {
 	if err != nil {
 		return nil
 	}
-	return &lowWater{raw}
+	return &LowWater{raw}
 }
 
 // raise and lower change what counts as readable. A failure leaves things as
 // they were, which only costs time.
-func (l *lowWater) raise() { l.set(gatherBytes) }
-func (l *lowWater) lower() { l.set(1) }
+func (l *LowWater) raise() { l.set(gatherBytes) }
+func (l *LowWater) lower() { l.set(1) }
 
-func (l *lowWater) set(n int) {
+func (l *LowWater) set(n int) {
 	if l != nil {
 		l.raw.Control(func(fd uintptr) {
 			syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVLOWAT, n)
