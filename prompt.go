@@ -50,6 +50,26 @@ type Prompt struct {
 	Ordinal  int       // its place among the set's kept rows, from 0
 	Messages []Message // never empty; the last one of a turn's prefix is not an assistant's
 	Tools    []byte
+	// Split is the part of the set that the conversation belongs to, such as
+	// [Train]. It is empty when the set is not divided.
+	Split  string
+	Origin Origin
+}
+
+// The parts that a set is divided into by conversation, before anything is
+// generated.
+const (
+	Train      = "train"
+	Validation = "validation"
+)
+
+// Origin is what a row of a data set says of itself, as it says it. It
+// determines nothing that is asked and is not part of a digest.
+type Origin struct {
+	Licence  string `json:"licence,omitzero"`
+	Source   string `json:"source,omitzero"`
+	Category string `json:"category,omitzero"`
+	Language string `json:"language,omitzero"`
 }
 
 // Turns counts the assistant answers the conversation asks for: one for every

@@ -28,6 +28,8 @@ type PromptRecord struct {
 	Ordinal  int            `json:"ordinal"`
 	Messages []Message      `json:"messages"`
 	Tools    jsontext.Value `json:"tools,omitzero"`
+	Split    string         `json:"split,omitzero"`
+	Origin   Origin         `json:"origin,omitzero"`
 }
 
 // StartedRecord says that a request is about to be sent, and what was

@@ -116,7 +116,7 @@ func (c *conversation) key(model string, turn int) eyrie.Key {
 
 func (c *conversation) record() *eyrie.PromptRecord {
 	p := c.prompt
-	return &eyrie.PromptRecord{Prompt: c.digest, Set: p.Set, ID: p.ID, Ordinal: p.Ordinal, Messages: p.Messages, Tools: p.Tools}
+	return &eyrie.PromptRecord{Prompt: c.digest, Set: p.Set, ID: p.ID, Ordinal: p.Ordinal, Messages: p.Messages, Tools: p.Tools, Split: p.Split, Origin: p.Origin}
 }
 
 // prepare builds the generation of a turn and counts its prompt. The task is

@@ -33,6 +33,8 @@ type Item struct {
 	Generation eyrie.Generation
 	Record     *eyrie.EndedRecord
 	Sampling   eyrie.Sampling
+	Split      string       // the part of the set that the conversation belongs to
+	Origin     eyrie.Origin // what the conversation's row said of itself
 	Row        eyrie.Row
 	// Err says why no row could be made; Row is then empty.
 	Err error
