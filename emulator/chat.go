@@ -30,6 +30,7 @@ type exchange struct {
 
 	c       *completion
 	bill    bill
+	named   int           // tokens of the completion that have their logprobs
 	cached  int           // prompt tokens that the endpoint remembered
 	free    bool          // answered from the response cache
 	entered bool          // in the books

@@ -130,6 +130,8 @@
 //	             ignore_disabled, ignore_stop, ignore_schema
 //	tool         malformed, leak, duplicate_id, empty_id, native_id, no_index,
 //	             plain_text, finish_stop, ignore_choice
+//	logprobs     null, no_bytes, text_bytes, no_control, no_reasoning, merged,
+//	             short
 //	overrun      Factor times max_tokens
 //	provider     other, missing, slug, case; swapped, hidden: another endpoint
 //	             serves and charges

@@ -79,8 +79,8 @@ func (x *exchange) replyFields() fields {
 		"id": x.ID, "object": "chat.completion", "created": x.Began.Unix(), "model": x.modelName(),
 		"system_fingerprint": nil,
 		"choices": []any{fields{
-			"index": 0, "finish_reason": finish, "native_finish_reason": finish, "logprobs": nil,
-			"message": x.message(),
+			"index": 0, "finish_reason": finish, "native_finish_reason": finish,
+			"logprobs": jsontext.Value(x.appendLogprobs(nil, len(x.c.ids))), "message": x.message(),
 		}},
 	}
 	if x.variant("usage") != "missing" {

@@ -33,6 +33,8 @@ type chatRequest struct {
 	TopP        *float64       `json:"top_p"`
 	Stop        jsontext.Value `json:"stop"`
 	Seed        *int64         `json:"seed"`
+	Logprobs    bool           `json:"logprobs"`
+	TopLogprobs int            `json:"top_logprobs"`
 	Reasoning   *struct {
 		Enabled   *bool  `json:"enabled"`
 		Effort    string `json:"effort"`
@@ -149,6 +151,9 @@ func (q *chatRequest) check() string {
 	}
 	if q.TopP != nil && (*q.TopP < 0 || *q.TopP > 1) {
 		return "top_p: Invalid input: expected a number between 0 and 1"
+	}
+	if q.TopLogprobs < 0 || q.TopLogprobs > 20 {
+		return "top_logprobs: Invalid input: expected a number between 0 and 20"
 	}
 	if limit, ok := q.limit(); ok && limit < 1 {
 		return "max_tokens: Invalid input: expected a number of 1 or more"

@@ -34,7 +34,7 @@ func (x *exchange) chunkHead(dst []byte) []byte {
 
 const (
 	choiceHead = `,"choices":[{"index":0,"delta":`
-	choiceTail = `,"finish_reason":null,"native_finish_reason":null,"logprobs":null}]}`
+	choiceTail = `,"finish_reason":null,"native_finish_reason":null,"logprobs":`
 )
 
 // appendDelta appends the chunk for one delta.
@@ -60,9 +60,11 @@ func (x *exchange) appendDelta(dst, head []byte, d delta) []byte {
 	}
 	dst = append(dst, '}')
 	if x.variant("finish") == "early_blank" {
-		return append(dst, `,"finish_reason":"","native_finish_reason":"","logprobs":null}]}`...)
+		dst = append(dst, `,"finish_reason":"","native_finish_reason":"","logprobs":`...)
+	} else {
+		dst = append(dst, choiceTail...)
 	}
-	return append(dst, choiceTail...)
+	return append(x.appendLogprobs(dst, d.tokens), "}]}"...)
 }
 
 func (x *exchange) appendIndex(dst []byte, call int) []byte {
@@ -93,7 +95,8 @@ func (x *exchange) appendFinish(dst, head []byte, finish *string, usage []byte) 
 	dst = appendNullable(dst, finish)
 	dst = append(dst, `,"native_finish_reason":`...)
 	dst = appendNullable(dst, finish)
-	dst = append(dst, `,"logprobs":null}]`...)
+	dst = x.appendLogprobs(append(dst, `,"logprobs":`...), len(x.c.ids))
+	dst = append(dst, "}]"...)
 	if usage != nil {
 		dst = append(append(dst, `,"usage":`...), usage...)
 	}

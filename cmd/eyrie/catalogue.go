@@ -91,7 +91,7 @@ const gather = 500 * time.Millisecond
 func newClient(job *config.Job, o *config.OpenRouter, key config.Key) (*openrouter.Client, error) {
 	c, err := openrouter.New(openrouter.Config{
 		BaseURL: o.BaseURL, Key: key.Reveal(), MaxStreams: job.Concurrency, Gather: gather,
-		DataCollection: o.DataCollection, ZDR: o.ZDR, Distillable: o.Distillable, UserAgent: "eyrie/" + programVersion(),
+		DataCollection: o.DataCollection, ZDR: o.ZDR, Distillable: o.Distillable, Logprobs: o.Logprobs != "", UserAgent: "eyrie/" + programVersion(),
 	})
 	if err != nil {
 		return nil, &exitError{exitConfig, err}
@@ -228,6 +228,9 @@ func newPolicy(job *config.Job, o *config.OpenRouter) (route.Policy, error) {
 		Only: o.Only, Ignore: o.Ignore, Prefer: o.Prefer, MaxPrompt: o.MaxPrice.Prompt, MaxOutput: o.MaxPrice.Completion,
 		MinStatus: o.MinStatus, MinUptime: o.MinUptime,
 		MaxTokens: job.Sampling.MaxTokens, Parameters: parameters(job.Sampling),
+	}
+	if o.Logprobs == "true" {
+		p.Parameters = append(p.Parameters, "logprobs")
 	}
 	for _, c := range o.Precision {
 		p.Claims = append(p.Claims, route.Claim{Name: c.Name, Label: c.Label, Note: c.Note})

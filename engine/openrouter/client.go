@@ -44,6 +44,9 @@ type Config struct {
 	// ZDR lets only endpoints answer that retain nothing, Distillable only a
 	// model whose author allows distillation.
 	ZDR, Distillable bool
+	// Logprobs asks the lanes that list the parameter for the bytes of each
+	// token ([eyrie.Answer.Logprobs]). It makes streams several times as long.
+	Logprobs bool
 	// UserAgent names the program.
 	UserAgent string
 	// Dial replaces the network, in tests for instance. It must heed ctx.

@@ -155,7 +155,7 @@ func newWorld(t *testing.T, change func(*emulator.Scenario, *openrouter.Config),
 	}
 	w := &world{Server: s, lanes: map[string]*eyrie.Lane{}}
 	w.client, w.memory = serve(t, s, func(c *openrouter.Config) {
-		c.Limits, c.Gather, c.DataCollection = cfg.Limits, cfg.Gather, cfg.DataCollection
+		c.Limits, c.Gather, c.DataCollection, c.Logprobs = cfg.Limits, cfg.Gather, cfg.DataCollection, cfg.Logprobs
 	})
 	cat, err := w.client.Endpoints(t.Context(), model)
 	if err != nil {

@@ -34,6 +34,7 @@ type chunkDecoder struct {
 	calls     []callBuffer
 	finals    finalFrames
 	floor     tokenFloor
+	tokens    tokenList
 
 	failed    *vendorError // an error anywhere in a frame
 	unreached bool         // the router says that it asked no provider
@@ -123,6 +124,7 @@ func (d *chunkDecoder) finish() {
 	for _, c := range d.calls {
 		a.ToolCalls = append(a.ToolCalls, eyrie.ToolCall{ID: c.id, Name: c.name, Arguments: string(c.args)})
 	}
+	a.Logprobs = d.tokens.list
 	a.FinalFrame = d.finals.join()
 }
 
@@ -179,6 +181,8 @@ func (d *chunkDecoder) choice() error {
 			return d.finishReason()
 		case "native_finish_reason":
 			return d.str(&d.answer.NativeFinish)
+		case "logprobs":
+			return d.logprobs()
 		case "error":
 			return d.vendorError()
 		}

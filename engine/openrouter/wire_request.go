@@ -1,6 +1,7 @@
 package openrouter
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json"
@@ -21,6 +22,8 @@ type chatRequest struct {
 	MinP        *float64       `json:"min_p,omitzero"`
 	Seed        *int64         `json:"seed,omitzero"`
 	Stop        []string       `json:"stop,omitzero"`
+	Logprobs    bool           `json:"logprobs,omitzero"`
+	TopLogprobs *int           `json:"top_logprobs,omitzero"`
 	Reasoning   chatReasoning  `json:"reasoning"`
 	Provider    chatProvider   `json:"provider"`
 	Metadata    chatMetadata   `json:"metadata"`
@@ -95,6 +98,12 @@ func (c *Client) chatBody(r *eyrie.Request) ([]byte, error) {
 	if q := r.Lane.Quantization; q != "" {
 		req.Provider.Quantizations = []string{q}
 	}
+	if c.asksLogprobs(r.Lane) {
+		req.Logprobs = true
+		if slices.Contains(r.Lane.Parameters, "top_logprobs") {
+			req.TopLogprobs = new(0) // no alternatives
+		}
+	}
 	for i := range r.Generation.Messages {
 		m := &r.Generation.Messages[i]
 		out := chatMessage{Role: m.Role, Name: m.Name, Content: &m.Content, Reasoning: m.Reasoning, ToolCallID: m.ToolCallID}
@@ -104,6 +113,12 @@ func (c *Client) chatBody(r *eyrie.Request) ([]byte, error) {
 		req.Messages[i] = out
 	}
 	return json.Marshal(&req)
+}
+
+// asksLogprobs reports whether a lane is asked to name its tokens. One that does
+// not list the parameter would refuse the request.
+func (c *Client) asksLogprobs(l *eyrie.Lane) bool {
+	return c.cfg.Logprobs && slices.Contains(l.Parameters, "logprobs")
 }
 
 // perMillion prints a price in dollars per million tokens as a JSON number.

@@ -53,6 +53,7 @@
 //	      data_collection: deny            deny or allow; the account's own setting
 //	      zdr: false                       only endpoints that retain nothing
 //	      distillable: false               only a model whose author allows distillation
+//	      logprobs: false                  auto asks for the tokens' bytes where they are given, true lets no other endpoint answer
 //	      catalogue_every: 5m              how often a run reads the prices again, 1s to 24h
 //
 // Paths are relative to the folder of the job file; "~/" stands for the home

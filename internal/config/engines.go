@@ -85,6 +85,7 @@ func openRouterFields() []field[OpenRouter] {
 		{"data_collection", "", func(r *reader, v value, o *o) { o.DataCollection, _ = r.choice(v, "deny", "allow") }},
 		{"zdr", "", func(r *reader, v value, o *o) { o.ZDR, _ = r.boolean(v) }},
 		{"distillable", "", func(r *reader, v value, o *o) { o.Distillable, _ = r.boolean(v) }},
+		{"logprobs", "", (*reader).logprobs},
 		{"catalogue_every", "", (*reader).catalogueEvery},
 	}
 }
@@ -153,6 +154,13 @@ func (r *reader) inBoth(v value, other []string, where string) {
 		if slices.ContainsFunc(other, func(s string) bool { return strings.EqualFold(s, text) }) {
 			r.fault(v.item(i), quote(text)+", "+where, "keep it in one of the two")
 		}
+	}
+}
+
+// logprobs reads whether endpoints are asked to name their tokens.
+func (r *reader) logprobs(v value, o *OpenRouter) {
+	if word, ok := r.choice(v, "false", "auto", "true"); ok && word != "false" {
+		o.Logprobs = word
 	}
 }
 

@@ -232,7 +232,7 @@ var faultTests = []struct {
 	{"engine not indented", "- openrouter:\n", "- openrouter:\n  key_file: key\n",
 		`job.yaml:11:3: engines[0].key_file: found an unknown key; it belongs under openrouter, indented below it; known here: openrouter`},
 	{"engine is a word", "- openrouter:", "- openrouter: yes",
-		`job.yaml:10:15: engines[0].openrouter: found "yes"; write a mapping with base_url, key_file, quantization, precision, only, ignore, prefer, max_price, min_status, min_uptime, data_collection, zdr, distillable, catalogue_every`},
+		`job.yaml:10:15: engines[0].openrouter: found "yes"; write a mapping with base_url, key_file, quantization, precision, only, ignore, prefer, max_price, min_status, min_uptime, data_collection, zdr, distillable, logprobs, catalogue_every`},
 	{"base_url without tls", "- openrouter:", "- openrouter: {base_url: http://openrouter.ai/api/v1}",
 		`job.yaml:10:26: engines[0].openrouter.base_url: found "http://openrouter.ai/api/v1"; write an https address such as https://openrouter.ai/api/v1; http is for this machine only`},
 	{"base_url that only looks local", "- openrouter:", "- openrouter: {base_url: http://127.0.0.1.example.com/v1}",
@@ -273,6 +273,8 @@ var faultTests = []struct {
 		`job.yaml:10:28: engines[0].openrouter.min_status: found "1"; write a whole number from -10 to 0`},
 	{"min_uptime above", "- openrouter:", "- openrouter: {min_uptime: 101}",
 		`job.yaml:10:28: engines[0].openrouter.min_uptime: found "101"; write a number from 0 to 100`},
+	{"logprobs in another word", "- openrouter:", "- openrouter: {logprobs: always}",
+		`job.yaml:10:26: engines[0].openrouter.logprobs: found "always"; allowed are false, auto, true`},
 	{"catalogue_every without a unit", "- openrouter:", "- openrouter: {catalogue_every: 300}",
 		`job.yaml:10:33: engines[0].openrouter.catalogue_every: found "300"; write a time from 1s to 24h, such as 5m`},
 	{"max_price of nothing", "- openrouter:", "- openrouter: {max_price: {prompt: 0}}",
@@ -372,7 +374,7 @@ func TestFieldsAreDocumented(t *testing.T) {
 			}
 		}
 	}
-	if fields != 10+8+6+14+2 {
+	if fields != 10+8+6+15+2 {
 		t.Errorf("%d fields", fields)
 	}
 }

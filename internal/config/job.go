@@ -61,6 +61,7 @@ type OpenRouter struct {
 	DataCollection string  // "allow", "deny", or empty for the account's setting
 	ZDR            bool    // only endpoints that retain nothing
 	Distillable    bool    // only a model whose author allows distillation
+	Logprobs       string  // "true": only endpoints that name their tokens; "auto": they do where they can; empty: not asked
 	CatalogueEvery time.Duration
 }
 

@@ -111,6 +111,7 @@ engines:
       data_collection: deny
       zdr: true
       distillable: true
+      logprobs: auto
       catalogue_every: 90s
   - openrouter: {quantization: any}
 `
@@ -153,6 +154,7 @@ engines:
 				DataCollection: "deny",
 				ZDR:            true,
 				Distillable:    true,
+				Logprobs:       "auto",
 				CatalogueEvery: 90 * time.Second,
 			}},
 			{Name: "openrouter-2", OpenRouter: &config.OpenRouter{

@@ -120,6 +120,11 @@ engines:
       # Whether the model's author must allow distillation.
       # distillable: false
 
+      # Whether answers come with the bytes of each token, which tell their ids
+      # better than the text: auto asks where an endpoint can, true lets no other
+      # endpoint answer. It makes answers some times as long on the wire.
+      # logprobs: false
+
       # How often a run reads the catalogue again, 1s to 24h.
       # catalogue_every: 5m
 `
