@@ -43,6 +43,7 @@ type model struct {
 	normalized *literals // and those to look for after the normalizer
 	named      *literals
 	digest     [sha256.Size]byte // of the recipe
+	byBytes    func() lookup     // made at first use
 }
 
 // build makes the model of a recipe.
@@ -74,6 +75,7 @@ func (r *recipe) build() (*model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tokenizer: %s: %w", r.file, err)
 	}
+	m.byBytes = sync.OnceValue(func() lookup { return newLookup(m.tokens) })
 	m.encoders.New = func() any { return merger.NewEncoder() }
 	return m, nil
 }

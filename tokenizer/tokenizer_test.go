@@ -102,6 +102,9 @@ func TestVocabulary(t *testing.T) {
 		if id, ok := tok.Special(row.text); ok != row.special || ok && id != row.id {
 			t.Errorf("Special(%q): %d, %t", row.text, id, ok)
 		}
+		if id, ok := tok.Lookup([]byte(row.text)); ok != row.ok || ok && id != row.id {
+			t.Errorf("Lookup(%q): %d, %t", row.text, id, ok)
+		}
 	}
 }
 

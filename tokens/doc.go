@@ -8,6 +8,10 @@
 //
 //   - engine: the server returned the ids. They spell the answer's text and
 //     their number is the one that was billed.
+//   - logprobs: the server named the tokens one by one, with their bytes. Each
+//     is a token of the vocabulary, they spell the answer, and their number is
+//     the one that was billed. This is said of the completion; the prompt's
+//     count is the one billed.
 //   - counted: the ids were made from the text, and both token counts, and the
 //     reasoning count where there is one, are those of the bill. The bill is a
 //     checksum that comes for free.
@@ -16,7 +20,7 @@
 //   - mismatch: made from the text, and a count disagrees. The reason gives the
 //     difference.
 //
-// The first two are certified. The prompt of a row carries no loss, every token
+// The first three are certified. The prompt of a row carries no loss, every token
 // of its completion does.
 //
 // # From text to ids
@@ -53,7 +57,10 @@
 //
 // # What a certificate cannot exclude
 //
-// A text sampled in other tokens of the same number passes for the plain one,
+// A server that tokenises its own text anew, and returns or names those tokens
+// in the place of the sampled ones, cannot be told from an honest one where
+// their number is the same. For the class counted no server need be at fault: a
+// text sampled in other tokens of the same number passes for the plain one,
 // and so does white space trimmed by a server that has not been surveyed where
 // it makes no difference to the count (a line's end after a full stop is one
 // token with it). TestCertificates measures both, and prints the shares.

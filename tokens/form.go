@@ -3,6 +3,7 @@ package tokens
 import (
 	"fmt"
 
+	"github.com/eyrie-ai/eyrie"
 	"github.com/eyrie-ai/eyrie/chat"
 )
 
@@ -59,4 +60,20 @@ func newForm(tok Tokenizer, a chat.AnswerForm) (*form, error) {
 	}
 	f.closing = a.ReasoningEnd
 	return f, nil
+}
+
+// thinks reports whether an answer begins with reasoning, if only an empty one.
+func (f *form) thinks(asked bool, a *eyrie.Answer) bool {
+	return f.reasoningEnd != none && (asked || f.alwaysThinks || a.Reasoning != "")
+}
+
+// control reports whether id is one of the tokens between the parts.
+func (f *form) control(id int32) bool {
+	switch id {
+	case none:
+		return false
+	case f.reasoningBegin, f.reasoningEnd, f.sectionBegin, f.callBegin, f.argumentsBegin, f.callEnd, f.sectionEnd, f.end:
+		return true
+	}
+	return false
 }

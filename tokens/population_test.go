@@ -41,6 +41,7 @@ type server struct {
 	miscounts   bool // adds a few tokens to some bills
 	written     bool // hands the arguments of earlier calls on as they were written
 	ids         ids  // returned beside the text
+	names       names
 }
 
 // ids says what ids a server returns.
@@ -51,6 +52,20 @@ const (
 	allIDs       // of prompt and completion
 	endless      // without the end token
 	lossyIDs     // one is missing, now and then
+)
+
+// names says how a server names the tokens one by one, as logprobs.
+type names uint8
+
+const (
+	noNames   names = iota
+	byBytes         // of every token
+	noEndName       // without the end token
+	byText          // the bytes of the token as text, parts of characters replaced
+	corrected       // by text, with a character at its last token and nothing at those before
+	gaps            // some without bytes
+	noControl       // without control tokens
+	merged          // two tokens as one, now and then
 )
 
 var servers = []server{
@@ -68,6 +83,13 @@ var servers = []server{
 	{name: "returns ids, trims everything", ids: allIDs, trimReason: true, trimContent: true, rewriteIDs: true},
 	{name: "returns ids without the end", ids: endless},
 	{name: "loses ids that it returns", ids: lossyIDs},
+	{name: "names tokens by bytes, trims everything", names: byBytes, trimReason: true, trimContent: true, rewriteIDs: true, respace: true},
+	{name: "names tokens by bytes, not the end", names: noEndName},
+	{name: "names tokens by text, trims everything", names: byText, trimReason: true, trimContent: true},
+	{name: "names tokens by corrected text", names: corrected},
+	{name: "names some tokens without bytes", names: gaps},
+	{name: "does not name control tokens", names: noControl},
+	{name: "names two tokens as one", names: merged},
 }
 
 // population makes samples from a seed.
@@ -358,6 +380,7 @@ func (p *population) sample(t testing.TB, sv server) sample {
 		p.cutShort(&out, sv, s)
 	}
 	sv.returnIDs(p, &out)
+	out.answer.Logprobs = sv.nameTokens(p, out.completion)
 	return out
 }
 
@@ -375,6 +398,46 @@ func (sv server) returnIDs(p *population, s *sample) {
 		at := p.rng.IntN(n - 1)
 		a.CompletionIDs = slices.Delete(slices.Clone(s.completion), at, at+1)
 	}
+}
+
+// nameTokens is what the server says of the completion token by token.
+func (sv server) nameTokens(p *population, completion []int32) []eyrie.TokenLogprob {
+	if sv.names == noNames {
+		return nil
+	}
+	var out []eyrie.TokenLogprob
+	whole := p.tok.NewDecoder()
+	for i, id := range completion {
+		b, _ := p.tok.Token(id)
+		text, _ := p.tok.DecodeString(completion[i : i+1])
+		soFar, _ := whole.Add(id)
+		switch sv.names {
+		case byText:
+			b = []byte(text)
+		case corrected:
+			b = []byte(soFar)
+		case gaps:
+			if p.chance(0.01) {
+				b = nil
+			}
+		case noEndName:
+			if i == len(completion)-1 && string(b) == "<|im_end|>" {
+				continue
+			}
+		case noControl:
+			if p.tok.IsSpecial(id) {
+				continue
+			}
+		case merged:
+			if len(out) > 0 && p.chance(0.01) {
+				last := &out[len(out)-1]
+				last.Token, last.Bytes = last.Token+text, append(last.Bytes, b...)
+				continue
+			}
+		}
+		out = append(out, eyrie.TokenLogprob{Token: text, Bytes: b, Logprob: -p.rng.ExpFloat64()})
+	}
+	return out
 }
 
 var toolsJSON = []byte(`[{"type":"function","function":{"name":"get_weather","description":"The weather of a city.","parameters":{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer","minimum":1}},"required":["city"]}}}]`)

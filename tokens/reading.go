@@ -61,7 +61,7 @@ func newBuilder(r *Rebuilder, g *eyrie.Generation, thinking bool, a *eyrie.Answe
 		r:       r,
 		shares:  &r.shares,
 		answer:  a,
-		thinks:  r.form.reasoningEnd != none && (thinking || r.form.alwaysThinks || a.Reasoning != ""),
+		thinks:  r.form.thinks(thinking, a),
 		encoded: map[string][]int32{},
 	}
 	b.unparsed = b.thinks && a.Reasoning == "" && strings.Contains(a.Content, r.form.closing)

@@ -2,6 +2,7 @@ package tokens
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/eyrie-ai/eyrie"
@@ -20,6 +21,9 @@ type Tokenizer interface {
 	Decode(dst []byte, ids []int32) ([]byte, error)
 	// Special returns the id of a control token.
 	Special(literal string) (int32, bool)
+	// Lookup returns the id of the only token, control tokens among them, with
+	// these bytes.
+	Lookup(token []byte) (int32, bool)
 }
 
 // Rebuilder makes rows for one model. It is immutable and safe for concurrent
@@ -96,7 +100,7 @@ func (r *Rebuilder) Row(g *eyrie.Generation, thinking bool, a *eyrie.Answer) (ey
 	return eyrie.Row{
 		PromptIDs:     prompt.ids,
 		CompletionIDs: completion.ids,
-		Known:         max(prompt.known, completion.known),
+		Known:         together(prompt.known, completion.known),
 		Reason:        joinReasons(prompt.reason, completion.reason),
 	}, nil
 }
@@ -109,18 +113,30 @@ type finding struct {
 }
 
 func joinReasons(prompt, completion string) string {
-	var parts []string
 	if prompt != "" {
-		parts = append(parts, "prompt: "+prompt)
+		prompt = "prompt: " + prompt
 	}
 	if completion != "" {
-		parts = append(parts, "completion: "+completion)
+		completion = "completion: " + completion
 	}
-	return strings.Join(parts, "; ")
+	return joinNonEmpty("; ", prompt, completion)
 }
 
-// completion takes the best source there is. Token bytes from logprobs would
-// come between the two once an [eyrie.Answer] carries them.
+func joinNonEmpty(between string, parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), between)
+}
+
+// together is the class of a row, the worse of its parts' classes. No model
+// samples a prompt: one whose count is the bill's does not make a completion of
+// known bytes less certain.
+func together(prompt, completion eyrie.Known) eyrie.Known {
+	if completion == eyrie.KnownLogprobs && prompt == eyrie.KnownCounted {
+		return completion
+	}
+	return max(prompt, completion)
+}
+
+// completion takes the best source there is.
 func (r *Rebuilder) completion(g *eyrie.Generation, thinking bool, a *eyrie.Answer) (finding, error) {
 	if len(a.CompletionIDs) > 0 {
 		return r.returned(a), nil
@@ -128,5 +144,17 @@ func (r *Rebuilder) completion(g *eyrie.Generation, thinking bool, a *eyrie.Answ
 	if r.form == nil {
 		return finding{}, fmt.Errorf("the written form of %s's answers is not known: only servers that return ids will do", r.tmpl.Family())
 	}
-	return r.rebuilt(g, thinking, a), nil
+	if len(a.Logprobs) == 0 {
+		return r.rebuilt(g, thinking, a), nil
+	}
+	f, err := r.spelled(thinking, a)
+	if err == nil {
+		return f, nil
+	}
+	f = r.rebuilt(g, thinking, a)
+	if at, ok := r.denied(f.ids, a.Logprobs); ok && f.known.Certified() {
+		f.known, f.reason = eyrie.KnownRetokenised, fmt.Sprintf("the logprobs name another token at number %d", at)
+	}
+	f.reason = joinNonEmpty("; ", f.reason, "the logprobs are not used: "+err.Error())
+	return f, nil
 }

@@ -37,7 +37,6 @@ func undecidable(a *eyrie.Answer) string {
 // lostBytes reports whether the answer holds what decoders put in the place of
 // bytes that are no UTF-8.
 func lostBytes(a *eyrie.Answer) bool {
-	const replacement = "\uFFFD"
 	return strings.Contains(a.Reasoning, replacement) || strings.Contains(a.Content, replacement) ||
 		slices.ContainsFunc(a.ToolCalls, func(c eyrie.ToolCall) bool { return strings.Contains(c.Arguments, replacement) })
 }

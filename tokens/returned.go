@@ -54,7 +54,7 @@ func (r *Rebuilder) restoreEnd(f *finding, finish eyrie.FinishReason) bool {
 // can be looked for.
 func missingText(text []byte, a *eyrie.Answer) string {
 	has := func(s string) bool {
-		for part := range strings.SplitSeq(s, "\uFFFD") {
+		for part := range strings.SplitSeq(s, replacement) {
 			if !bytes.Contains(text, []byte(part)) {
 				return false
 			}

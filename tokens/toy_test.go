@@ -77,6 +77,17 @@ func (v toy) Special(literal string) (int32, bool) {
 	return int32(1000 + i), i >= 0
 }
 
+func (v toy) Lookup(token []byte) (int32, bool) {
+	t := string(token) // single bytes that are words as well are those
+	if i := slices.Index(v.words, t); i >= 0 {
+		return int32(256 + i), true
+	}
+	if len(t) == 1 {
+		return int32(t[0]), true
+	}
+	return v.Special(t)
+}
+
 // kimiTemplate is the built-in template of Kimi-K2.5, which a folder that only
 // says its model's type gets.
 func kimiTemplate(t testing.TB) chat.Template {

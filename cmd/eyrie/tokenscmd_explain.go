@@ -137,6 +137,8 @@ func classWords(k eyrie.Known) string {
 	switch k {
 	case eyrie.KnownEngine:
 		return "the server returned the ids, and they spell the answer"
+	case eyrie.KnownLogprobs:
+		return "the server named the tokens by their bytes, which spell the answer, and their number is the one billed"
 	case eyrie.KnownCounted:
 		return "the counts are those of the bill, and one reading is likelier than all others"
 	}
