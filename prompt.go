@@ -200,6 +200,16 @@ var Efforts = []string{"minimal", "low", "medium", "high", "xhigh", "max"}
 // MaxStop is how many stop strings a request may have.
 const MaxStop = 4
 
+// Of is the sampling of one of several samples of the same prompt. Its seed is
+// the sampling's plus the sample's number: with the same one for all, a server
+// that honours seeds would be paid for the same answer again and again.
+func (s Sampling) Of(sample int) Sampling {
+	if s.Seed != nil {
+		s.Seed = new(*s.Seed + int64(sample))
+	}
+	return s
+}
+
 // Digest identifies the sampling.
 func (s Sampling) Digest() Digest {
 	h := newDigester("sampling/1")

@@ -249,6 +249,36 @@ func TestBudgetIsKeptAndSetsShareIt(t *testing.T) {
 	})
 }
 
+// TestSamplesHaveSeedsOfTheirOwn: else a lane that honours seeds would be paid
+// for the same answer again and again.
+func TestSamplesHaveSeedsOfTheirOwn(t *testing.T) {
+	for _, seed := range []*int64{nil, new(int64(40))} {
+		synctest.Test(t, func(t *testing.T) {
+			var mu sync.Mutex
+			var got []string
+			r := newRig(eyrie.Dollar, func(n int, q *eyrie.Request) (*eyrie.Answer, time.Duration, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				if s := q.Sampling.Seed; s != nil {
+					got = append(got, fmt.Sprintf("%d:%d", q.Generation.Sample, *s))
+				}
+				return good(q, 50), time.Second, nil
+			})
+			r.cfg.Sampling.Seed = seed
+			r.cfg.Sets = []dispatch.Set{{Name: "a", Target: 1 << 40, Samples: 3, Prompts: prompts("a", 1)}}
+			r.run(t)
+			slices.Sort(got)
+			want := []string{"0:40", "1:41", "2:42"}
+			if seed == nil {
+				want = nil
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("sent %v, want %v", got, want)
+			}
+		})
+	}
+}
+
 func TestEverySampleOfEveryPromptOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(eyrie.Dollar, func(n int, q *eyrie.Request) (*eyrie.Answer, time.Duration, error) {

@@ -77,6 +77,9 @@ func (x *exchange) generate() {
 		o.schema = x.q.schema()
 	}
 	sample := uint64(x.Sample)
+	if x.q.Seed != nil && x.endpoint.supports("seed") && x.variant("content") != "ignore_seed" {
+		sample = x.mix(drawSeed, uint64(*x.q.Seed))
+	}
 	x.spoilOrder(&o, &sample)
 	x.c = complete(o, x.rng(drawCompletion, x.prompt.key(), hashOf(x.endpoint.tag), sample))
 	x.spoilCompletion()

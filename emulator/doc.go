@@ -32,7 +32,8 @@
 // different prompts arrive changes an answer. (Faults may be tied to both: by
 // from and to, requests and limit; and those that strike before the prompt is
 // read are drawn by the request's number.) k requests for one prompt get k different
-// samples, the same ones in every run. Time is taken from package time only,
+// samples, the same ones in every run, unless they give an endpoint that takes it
+// the same seed. Time is taken from package time only,
 // so a server in a testing/synctest bubble is paced by the bubble's clock.
 //
 // # Truth
@@ -127,7 +128,7 @@
 //	finish       blank, null, error, length, content_filter, word, early_blank
 //	content      reasoning_only, empty, no_reasoning, reasoning_content,
 //	             details_only, leak, refusal, drift, loop, duplicate,
-//	             ignore_disabled, ignore_stop, ignore_schema
+//	             ignore_disabled, ignore_stop, ignore_seed, ignore_schema
 //	tool         malformed, leak, duplicate_id, empty_id, native_id, no_index,
 //	             plain_text, finish_stop, ignore_choice
 //	logprobs     null, no_bytes, text_bytes, no_control, no_reasoning, merged,

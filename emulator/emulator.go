@@ -213,6 +213,7 @@ const (
 	drawTiming
 	drawID
 	drawOthers
+	drawSeed
 )
 
 func hashOf(text string) uint64 {

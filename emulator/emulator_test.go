@@ -409,6 +409,34 @@ func TestSameSeedSameWorld(t *testing.T) {
 	}
 }
 
+// TestSeeds: the same seed gets the same answer where an endpoint takes seeds,
+// and only there.
+func TestSeeds(t *testing.T) {
+	for _, row := range []struct {
+		name, more string
+		fault      []emulator.Fault
+		again      bool
+	}{
+		{"taken", pinned, nil, true},
+		{"not listed", `"provider":{"only":["siliconflow"]},`, nil, false},
+		{"ignored", pinned, []emulator.Fault{{Kind: "content", Value: "ignore_seed"}}, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s, web := start(t, func(_ *emulator.Config, s *emulator.Scenario) { s.Faults = row.fault })
+			for _, seed := range []string{"7", "7", "8"} {
+				chat(t, web, ask("hi", row.more+`"seed":`+seed+","))
+			}
+			b := s.Books()
+			if got := slices.Equal(b[0].CompletionIDs, b[1].CompletionIDs); got != row.again {
+				t.Errorf("the same seed repeats: %v", got)
+			}
+			if slices.Equal(b[0].CompletionIDs, b[2].CompletionIDs) {
+				t.Error("another seed gives the same answer")
+			}
+		})
+	}
+}
+
 func TestStopStrings(t *testing.T) {
 	s, web := start(t, nil)
 	for i := range 10 {

@@ -79,7 +79,7 @@ var kinds = map[string]kind{
 	"frame":      {"unusual framing; split writes After bytes at a time, huge pads events by After bytes", []string{"crlf", "no_space", "fields", "split", "multi_line", "huge", "gzip"}, reply, false},
 	"usage":      {"unusual usage", []string{"repeat_finish", "in_finish", "missing", "twice", "null_cost", "zero_cost", "undercount", "overcount", "discount"}, reply, false},
 	"finish":     {"unusual finish_reason", []string{"blank", "null", "error", "length", "content_filter", "word", "early_blank"}, reply, true},
-	"content":    {"spoiled text", []string{"reasoning_only", "empty", "no_reasoning", "reasoning_content", "details_only", "leak", "refusal", "drift", "loop", "duplicate", "ignore_disabled", "ignore_stop", "ignore_schema"}, reply, true},
+	"content":    {"spoiled text", []string{"reasoning_only", "empty", "no_reasoning", "reasoning_content", "details_only", "leak", "refusal", "drift", "loop", "duplicate", "ignore_disabled", "ignore_stop", "ignore_seed", "ignore_schema"}, reply, true},
 	"tool":       {"spoiled tool calls", []string{"malformed", "leak", "duplicate_id", "empty_id", "native_id", "no_index", "plain_text", "finish_stop", "ignore_choice"}, reply, true},
 	"logprobs":   {"unusual logprobs; with text_bytes half a character is U+FFFD", []string{"null", "no_bytes", "text_bytes", "no_control", "no_reasoning", "merged", "short"}, reply, false},
 	"overrun":    {"ignores max_tokens, writing Factor times as much", nil, reply, false},

@@ -23,7 +23,7 @@
 //	  top_p: 0.95                     0 to 1
 //	  top_k: 40                       0 or more
 //	  min_p: 0.05                     0 to 1
-//	  seed: 1                         a whole number
+//	  seed: 1                         a whole number; sample n of a prompt is asked with seed + n
 //	  max_tokens: 8192                16 to 1048576; 8192 when left out
 //	  effort: high                    how much it reasons: minimal, low, medium, high, xhigh, max
 //	  stop: ["END"]                   texts that end an answer, at most 4

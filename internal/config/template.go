@@ -42,7 +42,8 @@ thinking: true
 
 # What is left out here is not sent. Ranges: temperature 0 to 2, top_p and
 # min_p 0 to 1, top_k 0 or more, max_tokens 16 to 1048576. effort is how much
-# the model reasons: minimal, low, medium, high, xhigh or max.
+# the model reasons: minimal, low, medium, high, xhigh or max. Sample n of a
+# prompt is asked with seed + n.
 sampling:
   temperature: 1.0
   top_p: 0.95
