@@ -34,7 +34,8 @@ way out where something is wrong, and spends nothing.
 With --probe it also asks every endpoint that may answer a few short questions,
 for a few cents in all, and says what each really does: who it says it is, what
 it counts and charges, whether thinking can be switched on and off, whether a
-seed repeats an answer, and what a stream costs that is cut off. An endpoint
+seed repeats an answer, whether a stop string ends one, whether tokens come with
+their bytes where the job asks for them, and what a stream costs that is cut off. An endpoint
 whose worst case does not fit the probe's budget is left out. The cost is not
 the run's: do not probe with its key while the run is under way.
 

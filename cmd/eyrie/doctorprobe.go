@@ -26,6 +26,8 @@ type laneProbe struct {
 	Thinking   string      `json:"thinking,omitzero"`    // "obeys" or what came instead
 	NoThinking string      `json:"no_thinking,omitzero"` // the same, switched off
 	Seed       string      `json:"seed,omitzero"`        // "repeats", "does not repeat" or "not taken"
+	Stop       string      `json:"stop,omitzero"`        // "obeys", "not taken", or what came instead
+	Logprobs   string      `json:"logprobs,omitzero"`    // "with bytes", "without bytes" or "missing", where the job asks for them
 	Cut        string      `json:"cut,omitzero"`         // what a stream costs that is left
 	Spent      eyrie.Money `json:"spent"`
 	Failed     string      `json:"failed,omitzero"` // the first request that brought nothing
@@ -84,13 +86,14 @@ func (lp *laneProbe) finding() finding {
 	parts := []string{}
 	for _, x := range []struct{ what, got, good string }{
 		{"provider", lp.Provider, ""}, {"usage", lp.Usage, ""}, {"reasoning", lp.Reasoning, ""}, {"cost", lp.Cost, "as listed"},
-		{"thinking", lp.Thinking, "obeys"}, {"thinking off", lp.NoThinking, "obeys"}, {"seed", lp.Seed, ""}, {"cut", lp.Cut, ""},
+		{"thinking", lp.Thinking, "obeys"}, {"thinking off", lp.NoThinking, "obeys"}, {"seed", lp.Seed, ""}, {"stop", lp.Stop, "obeys"},
+		{"logprobs", lp.Logprobs, "with bytes"}, {"cut", lp.Cut, ""},
 	} {
 		if x.got == "" {
 			continue
 		}
 		parts = append(parts, x.what+" "+x.got)
-		if x.good != "" && x.got != x.good {
+		if x.good != "" && x.got != x.good && x.got != notTaken {
 			f.State = stateWarning
 		}
 	}
@@ -101,16 +104,19 @@ func (lp *laneProbe) finding() finding {
 	return f
 }
 
+// notTaken stands for what an endpoint says of itself that it does not do.
+const notTaken = "not taken"
+
 // errNoMoney is returned for a request whose worst case does not fit.
 var errNoMoney = errors.New("left out: its worst case does not fit what is left of the probe's budget; raise --probe-budget")
 
 // lane asks one endpoint all there is to ask.
 func (p *prober) lane(ctx context.Context, l *eyrie.Lane) *laneProbe {
 	lp := &laneProbe{Lane: l.Tag}
-	seeded := l.Parameters == nil || slices.Contains(l.Parameters, "seed")
-	sampling := eyrie.Sampling{MaxTokens: probeTokens, Temperature: new(1.0), Thinking: true}
-	if l.Parameters != nil && !slices.Contains(l.Parameters, "temperature") {
-		sampling.Temperature = nil
+	seeded := takes(l, "seed")
+	sampling := eyrie.Sampling{MaxTokens: probeTokens, Thinking: true}
+	if takes(l, "temperature") {
+		sampling.Temperature = new(1.0)
 	}
 	if seeded {
 		sampling.Seed = new(int64(1))
@@ -120,7 +126,7 @@ func (p *prober) lane(ctx context.Context, l *eyrie.Lane) *laneProbe {
 	if lp.failed(err) {
 		return lp
 	}
-	lp.describe(l, first)
+	p.describe(lp, l, first)
 	lp.Thinking = switched(first, err)
 
 	off := sampling
@@ -129,7 +135,7 @@ func (p *prober) lane(ctx context.Context, l *eyrie.Lane) *laneProbe {
 	if !lp.failed(err) {
 		lp.NoThinking = switched(answer, err)
 	}
-	lp.Seed = "not taken"
+	lp.Seed = notTaken
 	if seeded {
 		again, err := p.ask(ctx, l, question, sampling)
 		switch {
@@ -141,8 +147,39 @@ func (p *prober) lane(ctx context.Context, l *eyrie.Lane) *laneProbe {
 			lp.Seed = "does not repeat"
 		}
 	}
+	p.stop(ctx, l, lp, sampling)
 	p.cut(ctx, l, lp)
 	return lp
+}
+
+// takes reports whether an endpoint takes a parameter, or does not say.
+func takes(l *eyrie.Lane, parameter string) bool {
+	return l.Parameters == nil || slices.Contains(l.Parameters, parameter)
+}
+
+// stop asks for an answer of many words that is to end before the second one.
+func (p *prober) stop(ctx context.Context, l *eyrie.Lane, lp *laneProbe, s eyrie.Sampling) {
+	if !takes(l, "stop") {
+		lp.Stop = notTaken
+		return
+	}
+	s.Thinking, s.Stop = false, []string{" "}
+	a, err := p.ask(ctx, l, "Write the numbers from one to fifty in words, with a space between them.", s)
+	if a.FinishReason != eyrie.FinishStop && lp.failed(err) {
+		return
+	}
+	switch text := strings.TrimSuffix(a.Content, " "); {
+	case strings.Contains(text, " "):
+		lp.Stop = "is ignored"
+	case text != a.Content:
+		lp.Stop = "obeys, and leaves the string in the text"
+	case text == "" && a.Reasoning != "":
+		lp.Stop = "ends the reasoning already"
+	case a.FinishReason != eyrie.FinishStop:
+		lp.Stop = fmt.Sprintf("not seen: the answer ended with %s", a.FinishReason)
+	default:
+		lp.Stop = "obeys"
+	}
 }
 
 // failed notes an error after which there is nothing to be learned from an
@@ -159,13 +196,16 @@ func (lp *laneProbe) failed(err error) bool {
 }
 
 // describe notes who answered, what was counted and what it cost.
-func (lp *laneProbe) describe(l *eyrie.Lane, a *eyrie.Answer) {
+func (p *prober) describe(lp *laneProbe, l *eyrie.Lane, a *eyrie.Answer) {
 	lp.Provider, lp.Model = a.Provider, a.Model
 	lp.Usage = usagePlace(a)
 	if a.Usage.Given && a.Usage.ReasoningTokens > 0 {
 		lp.Reasoning = "counted"
 	} else if a.Usage.Given && a.Reasoning != "" {
 		lp.Reasoning = "not counted"
+	}
+	if p.client.AsksLogprobs(l) {
+		lp.Logprobs = named(a)
 	}
 	switch listed := l.Cost(a.Usage); {
 	case !a.CostGiven:
@@ -175,6 +215,17 @@ func (lp *laneProbe) describe(l *eyrie.Lane, a *eyrie.Answer) {
 	default:
 		lp.Cost = fmt.Sprintf("%s where the list makes it %s", a.Cost, listed)
 	}
+}
+
+// named says how an answer names its tokens.
+func named(a *eyrie.Answer) string {
+	switch {
+	case a.Logprobs == nil:
+		return "missing"
+	case a.Logprobs[0].Bytes == nil:
+		return "without bytes"
+	}
+	return "with bytes"
 }
 
 // usagePlace says in which frame of the stream the usage came.

@@ -76,7 +76,7 @@ type attempt struct {
 func (c *Client) newAttempt(r *eyrie.Request, yield func(eyrie.Event, error) bool) *attempt {
 	a := &attempt{client: c, req: r, yield: yield, began: time.Now(), answer: new(eyrie.Answer)}
 	a.dec.answer, a.dec.scrub = a.answer, c.scrub
-	if c.asksLogprobs(r.Lane) {
+	if c.AsksLogprobs(r.Lane) {
 		a.dec.tokens.limit = mostTokens(r.Sampling.MaxTokens)
 	}
 	return a

@@ -98,7 +98,7 @@ func (c *Client) chatBody(r *eyrie.Request) ([]byte, error) {
 	if q := r.Lane.Quantization; q != "" {
 		req.Provider.Quantizations = []string{q}
 	}
-	if c.asksLogprobs(r.Lane) {
+	if c.AsksLogprobs(r.Lane) {
 		req.Logprobs = true
 		if slices.Contains(r.Lane.Parameters, "top_logprobs") {
 			req.TopLogprobs = new(0) // no alternatives
@@ -115,9 +115,10 @@ func (c *Client) chatBody(r *eyrie.Request) ([]byte, error) {
 	return json.Marshal(&req)
 }
 
-// asksLogprobs reports whether a lane is asked to name its tokens. One that does
-// not list the parameter would refuse the request.
-func (c *Client) asksLogprobs(l *eyrie.Lane) bool {
+// AsksLogprobs reports whether requests to a lane ask for the bytes of each
+// token: the client does, and the lane lists the parameter. One that does not
+// would refuse the request.
+func (c *Client) AsksLogprobs(l *eyrie.Lane) bool {
 	return c.cfg.Logprobs && slices.Contains(l.Parameters, "logprobs")
 }
 
