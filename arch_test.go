@@ -66,7 +66,7 @@ var imports = map[string][]string{
 	"emulator":            {"emulator/internal/*"},
 	"emulator/internal/*": {},
 
-	"internal/config":    {"."},
+	"internal/config":    {".", "plan"},
 	"internal/durable":   {},
 	"internal/e2e":       {}, // tests only
 	"internal/faultfs":   {"internal/durable"},

@@ -77,8 +77,8 @@ type Tier struct {
 // Name is how people and records refer to the lane.
 func (l *Lane) Name() string { return l.Tag }
 
-// rates are the prices that hold for a prompt of so many tokens.
-func (l *Lane) rates(promptTokens int) Tier {
+// Rates are the prices that hold for a prompt of so many tokens.
+func (l *Lane) Rates(promptTokens int) Tier {
 	r := Tier{promptTokens, l.PromptPrice, l.OutputPrice, l.CachedPrice}
 	for _, t := range l.Tiers {
 		if promptTokens < t.MinPrompt {
@@ -120,13 +120,13 @@ func (l *Lane) WorstCase(promptTokens, maxTokens int) Money {
 // worstAt prices a prompt and a completion at the rates of another length of
 // prompt, with nothing or everything cached, whichever is dearer.
 func (l *Lane) worstAt(rated, promptTokens, out int) Money {
-	r := l.rates(rated)
+	r := l.Rates(rated)
 	return max(r.PromptPrice.Times(promptTokens), r.CachedPrice.Times(promptTokens)).Add(r.OutputPrice.Times(out))
 }
 
 // Cost is what the lane's price list makes of the given usage.
 func (l *Lane) Cost(u Usage) Money {
-	r := l.rates(u.PromptTokens)
+	r := l.Rates(u.PromptTokens)
 	return r.PromptPrice.Times(u.PromptTokens - u.CachedTokens).
 		Add(r.CachedPrice.Times(u.CachedTokens)).
 		Add(r.OutputPrice.Times(u.CompletionTokens))

@@ -39,6 +39,7 @@ import (
 	"github.com/eyrie-ai/eyrie/journal"
 	"github.com/eyrie-ai/eyrie/ledger"
 	"github.com/eyrie-ai/eyrie/limit"
+	"github.com/eyrie-ai/eyrie/plan"
 	"github.com/eyrie-ai/eyrie/progress"
 )
 
@@ -107,6 +108,7 @@ type Config struct {
 	Refresh      func(ctx context.Context) ([]Lane, error)
 	RefreshEvery time.Duration
 	Sets         []Set
+	Fit          plan.Fit // which set comes next
 
 	Journal Journal
 	State   *progress.State

@@ -266,7 +266,7 @@ func (s *scheduler) assign(now time.Time) {
 		if s.idle = s.pause.holds(); s.idle != "" {
 			return
 		}
-		i := plan.Next(s.shares, func(i int) bool { return s.sets[i].waitFor(now) })
+		i := s.cfg.Fit.Next(s.shares, func(i int) bool { return s.sets[i].waitFor(now) })
 		if i < 0 {
 			s.idle = s.whyNoTask()
 			return

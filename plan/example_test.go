@@ -7,10 +7,10 @@ import (
 )
 
 // Two sets, one with twice the target: work goes where the larger part lacks.
-func ExampleNext() {
+func ExampleFit_Next() {
 	sets := []plan.Share{{Target: 2000}, {Target: 1000}}
 	for range 6 {
-		i := plan.Next(sets, func(int) bool { return true })
+		i := plan.FitProportion.Next(sets, func(int) bool { return true })
 		sets[i].Have += 400
 		fmt.Printf("set %d: %d of 2000, %d of 1000\n", i, sets[0].Have, sets[1].Have)
 	}

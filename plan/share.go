@@ -17,19 +17,3 @@ func (s Share) lack() float64 {
 
 // Met reports whether the target is reached by what is there.
 func (s Share) Met() bool { return s.Have >= s.Target }
-
-// Next returns the index of the set that work should be taken from: the one
-// that lacks the largest part of its target, among those that ready reports
-// true for. It returns -1 when none lacks anything.
-//
-// Always serving the one that lags most keeps all sets equally far, so that a
-// run which ends early leaves none of them empty.
-func Next(sets []Share, ready func(i int) bool) int {
-	best, most := -1, 0.0
-	for i, s := range sets {
-		if l := s.lack(); l > most && ready(i) {
-			best, most = i, l
-		}
-	}
-	return best
-}

@@ -241,12 +241,12 @@ func (d *doctor) account(ctx context.Context, e *engine) {
 
 // limit holds the key's money against what the budget may still spend.
 func (d *doctor) limit(name string, f funds) {
-	_, led, err := d.s.soFar()
+	so, err := d.s.soFar()
 	if err != nil {
 		d.fail("run folder", "", err)
 		return
 	}
-	need := max(0, led.Budget()-led.Spent())
+	need := max(0, so.ledger.Budget()-so.ledger.Spent())
 	left, bounded := f.left()
 	if f.account.Limit == nil {
 		d.warn("key limit", "set the key's limit to the budget", "%s: it has none, so nothing but this program's ledger keeps the budget", name)
@@ -260,22 +260,23 @@ func (d *doctor) limit(name string, f funds) {
 
 // money forecasts the cost of what is left to do.
 func (d *doctor) money(ctx context.Context) {
-	st, led, err := d.s.soFar()
+	so, err := d.s.soFar()
 	if err != nil {
 		return // reported with the key's limit
 	}
-	f, err := d.s.survey(ctx, st, expectedLeft(st, led), 1000, func(string) {})
+	v, err := d.s.workload(ctx, 1000, func(string) {})
 	if err != nil {
 		d.fail("budget", "", err)
 		return
 	}
+	f := v.forecast(so)
 	d.survey = f
 	if !f.Affordable() {
 		d.warn("budget", "raise budget, lower tokens, or run with --partial", "the job wants about %s and %s is left", f.Expected.Cents(), f.Left.Cents())
 		return
 	}
 	d.ok("budget", "the job wants about %s of the %s that is left", f.Expected.Cents(), f.Left.Cents())
-	if f.InFlight < d.job.Concurrency {
+	if f.Binds == plan.BindsMoney {
 		d.warn("concurrency", "raise budget or lower max_tokens", "the budget allows %d requests at once at first, of %d wanted: each holds its worst case", f.InFlight, d.job.Concurrency)
 	}
 }

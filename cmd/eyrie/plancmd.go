@@ -3,57 +3,69 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/eyrie-ai/eyrie"
-	"github.com/eyrie-ai/eyrie/journal"
-	"github.com/eyrie-ai/eyrie/ledger"
 	"github.com/eyrie-ai/eyrie/plan"
-	"github.com/eyrie-ai/eyrie/progress"
-	"github.com/eyrie-ai/eyrie/route"
 )
 
+type planFlags struct {
+	catalogue string
+	json      bool
+}
+
 func (a *app) planCmd() *cobra.Command {
-	var catalogue string
+	var f planFlags
 	cmd := &cobra.Command{
 		Use:   "plan JOB",
-		Short: "Forecast tokens and money before anything is paid",
+		Short: "Forecast tokens, money and time before anything is paid",
 		Long: `plan reads the job's prompts and the vendor's price list and prints what the job
-will take: tokens, money and lanes. It spends nothing. For a run that has begun
-it forecasts the rest, from what its answers were like. With --catalogue a saved
-price list is read instead of the vendor's, and no key is needed.
+will take: tokens, money and time, by data set and by lane, what the budget buys
+when it does not reach, how many requests run at once and what keeps it at that,
+what each rule of the policy costs, and what other settings would change. It
+spends nothing.
+
+Prompts are counted with the model's own tokenizer and template. How long
+answers are is taken from this run's answers, or else from those that the data
+set brings along, or else from a prior; the table says which. For a run that has
+begun it forecasts the rest, and prints beside what came what it would have said
+before the start and after 2 % of the tokens.
+
+With --catalogue a saved price list is read instead of the vendor's, and no key
+is needed.
 
 Exit code 3 says that the budget is too small.`,
-		Example: `  eyrie plan job.yaml`,
-		Args:    exactArgs("JOB"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.plan(cmd.Context(), args[0], catalogue) },
+		Example: `  eyrie plan job.yaml
+  eyrie plan job.yaml --json | jq .expected
+  eyrie plan job.yaml --catalogue runs/kimi/catalogue/20260822T230119.000Z-openrouter.json`,
+		Args: exactArgs("JOB"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.plan(cmd.Context(), args[0], f) },
 	}
-	cmd.Flags().StringVar(&catalogue, "catalogue", "", "read this saved catalogue instead of the vendor's")
+	cmd.Flags().StringVar(&f.catalogue, "catalogue", "", "read this saved catalogue instead of the vendor's")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print the plan as JSON")
 	return cmd
 }
 
-func (a *app) plan(ctx context.Context, jobPath, catalogue string) error {
+func (a *app) plan(ctx context.Context, jobPath string, flags planFlags) error {
 	s, err := a.open(jobPath)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	st, led, err := s.soFar()
+	so, err := s.soFar()
 	if err != nil {
 		return err
 	}
-	if catalogue != "" {
-		err = a.connectSaved(ctx, s, catalogue)
+	if flags.catalogue != "" {
+		err = a.connectSaved(ctx, s, flags.catalogue)
 	} else {
 		err = a.connect(ctx, s)
 	}
 	if err != nil {
 		return err
 	}
-	f, err := s.survey(ctx, st, expectedLeft(st, led), 0, func(what string) { fmt.Fprintln(a.stderr, what) })
+	v, err := s.workload(ctx, 0, func(what string) { fmt.Fprintln(a.stderr, what) })
 	if err != nil {
 		return err
 	}
@@ -62,74 +74,82 @@ func (a *app) plan(ctx context.Context, jobPath, catalogue string) error {
 			fmt.Fprint(a.stderr, r)
 		}
 	}
-	printPlan(a.stdout, s, f)
-	if !f.Affordable() {
-		return &exitError{code: exitBudget}
+	p := &planned{s: s, Forecast: v.forecast(so)}
+	p.rules, p.whatIf = v.rules(so, p.Forecast), v.whatIf(so, p.Forecast)
+	if p.past, err = v.past(so); err != nil {
+		return err
 	}
-	return nil
+	if flags.json {
+		err = printJSON(a.stdout, p.json())
+	} else {
+		p.print(a.stdout)
+	}
+	if err == nil && !p.Affordable() {
+		err = &exitError{code: exitBudget}
+	}
+	return err
+}
+
+// planned is a forecast with all that is printed beside it.
+type planned struct {
+	*plan.Forecast
+	s      *session
+	rules  []change
+	whatIf []change
+	past   []milestone
 }
 
 // soFar folds the run of a job, if it has begun.
-func (s *session) soFar() (*progress.State, *ledger.Ledger, error) {
-	st, led := progress.New(), ledger.New(s.job.Budget)
+func (s *session) soFar() (*facts, error) { return s.until(nil) }
+
+// until folds the run of a job as far as enough says.
+func (s *session) until(enough func(*facts) bool) (*facts, error) {
 	root, _, err := openRunDir(s.job.Output)
 	if err != nil { // it has not begun
-		return st, led, nil
+		return newFacts(s.job.Budget), nil
 	}
 	defer root.Close()
-	for e, err := range journal.Outline(root) {
-		if err != nil {
-			return nil, nil, err
-		}
-		st.Apply(e)
-		led.Apply(e.Record)
-	}
-	led.Abandon()
-	led.SetBudget(s.job.Budget)
-	return st, led, nil
+	return readFacts(root, s.job.Budget, enough)
 }
 
-func printPlan(w io.Writer, s *session, f *plan.Forecast) {
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintf(t, "DATA SET\tHAVE\tTARGET\tTO GO\tANSWERS\tPROMPT\tOUTPUT\tEXPECTED\tBUDGET BUYS\n")
-	for _, x := range f.Sets {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%.0f\t%.0f\t%s\t%s\n", x.Name, short(x.Have), short(x.Target), short(x.ToGo),
-			x.Needed, x.PromptTokens, x.OutputTokens, x.Expected.Cents(), short(x.InBudget))
-	}
-	t.Flush()
-	for _, x := range f.Sets {
-		if x.Short > 0 {
-			fmt.Fprintf(w, "%s: its prompts give %s tokens less than the target; add prompts or samples\n", x.Name, short(x.Short))
-		}
-	}
-	fmt.Fprintf(w, "\n")
-	printLanes(w, s.ordered())
-	fmt.Fprintf(w, "\nexpected %s (%s with every prompt cached, %s at the dearest lane); %s left of %s\n",
-		f.Expected.Cents(), f.Low.Cents(), f.High.Cents(), f.Left.Cents(), s.job.Budget.Cents())
-	fmt.Fprintf(w, "in flight at most %d of %d, which hold %s at the worst\n", f.InFlight, s.job.Concurrency, f.Exposure.Cents())
-	if !f.Affordable() {
-		fmt.Fprintf(w, "the budget is %s short: raise it, lower the targets, or run with --partial\n", (f.Expected - f.Left).Cents())
-	}
+// milestone is what a forecast made at some point of the run says of its end,
+// or what has come of it.
+type milestone struct {
+	When   string      `json:"when"`
+	Tokens int64       `json:"tokens"` // output tokens of this run, in all
+	Money  eyrie.Money `json:"money"`
 }
 
-// printLanes prints the endpoints, the allowed ones first in their order.
-func printLanes(w io.Writer, verdicts []route.Verdict) {
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintf(t, "LANE\tQUANT\tIN $/M\tOUT $/M\tCACHE $/M\tMAX OUT\t\n")
-	for _, v := range verdicts {
-		l, out := v.Lane, none
-		if l.MaxOutput > 0 {
-			out = short(int64(l.MaxOutput))
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.Tag, precisionCell(&v),
-			perMillion(l.PromptPrice), perMillion(l.OutputPrice), perMillion(l.CachedPrice), out, verdictCell(&v))
+// early is how much of the work the second forecast knows, in per cent.
+const early = 2
+
+// past returns what forecasts from before the start and from early in the run
+// say, and what came. It returns nothing as long as that would be no news.
+func (v *workload) past(now *facts) ([]milestone, error) {
+	var target, seeded int64
+	for i, d := range v.s.job.Datasets {
+		target += d.Tokens
+		seeded += v.s.seeded[i]
 	}
-	t.Flush()
+	mark := (target - seeded) * early / 100
+	if now.tokens <= mark || mark == 0 {
+		return nil, nil
+	}
+	then, err := v.s.until(func(f *facts) bool { return f.tokens >= mark })
+	if err != nil {
+		return nil, err
+	}
+	first := newFacts(v.s.job.Budget)
+	return []milestone{
+		v.foresee("before the start", first),
+		v.foresee(fmt.Sprintf("after %d %%", early), then),
+		{"so far", now.tokens, now.ledger.Spent()},
+	}, nil
 }
 
-func perMillion(p eyrie.Price) string {
-	if !p.Known() {
-		return none
-	}
-	return p.PerMillion().Decimal()
+// foresee makes a forecast from what was known at a moment and adds what was
+// there.
+func (v *workload) foresee(when string, f *facts) milestone {
+	p := v.forecast(f)
+	return milestone{when, f.tokens + p.Tokens, f.ledger.Spent().Add(min(p.Expected, p.Left))}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/eyrie-ai/eyrie/dispatch"
 	"github.com/eyrie-ai/eyrie/journal"
 	"github.com/eyrie-ai/eyrie/ledger"
+	"github.com/eyrie-ai/eyrie/plan"
 	"github.com/eyrie-ai/eyrie/progress"
 )
 
@@ -142,7 +143,7 @@ func (a *app) run(ctx context.Context, jobPath string, f runFlags) error {
 
 // check makes the forecast and refuses what cannot be afforded.
 func (s *session) check(ctx context.Context, st *progress.State, led *ledger.Ledger, partial bool, scr *screen) error {
-	f, err := s.survey(ctx, st, expectedLeft(st, led), 1000, func(what string) { scr.printf("%s\n", what) })
+	v, err := s.workload(ctx, 1000, func(what string) { scr.printf("%s\n", what) })
 	if err != nil {
 		return err
 	}
@@ -151,36 +152,19 @@ func (s *session) check(ctx context.Context, st *progress.State, led *ledger.Led
 			scr.printf("%s", r)
 		}
 	}
-	if !f.Affordable() && !partial {
+	f := v.forecast(&facts{state: st, ledger: led})
+	if !f.Affordable() && s.job.Fit == plan.FitFail && !partial {
 		return &exitError{exitBudget, fmt.Errorf(
-			"the job wants about %s more and the budget has %s left; raise budget, lower tokens, or say --partial to spend the budget and leave every set equally far (eyrie plan %s shows the figures)",
+			"the job wants about %s more and the budget has %s left; raise budget, lower tokens, say with fit which sets give way, or say --partial to spend the budget and leave every set equally far (eyrie plan %s shows the figures)",
 			f.Expected.Cents(), f.Left.Cents(), s.job.File)}
 	}
-	if f.InFlight < s.job.Concurrency {
+	if f.Binds == plan.BindsMoney {
 		scr.printf("the budget left allows %d requests in flight at first (each holds its worst case), of %d wanted\n", f.InFlight, s.job.Concurrency)
 	}
+	if f.Late > 0 {
+		scr.printf("warning: the deadline of %s will be missed by about %s (eyrie plan %s shows what would help)\n", s.job.Deadline, rough(f.Late), s.job.File)
+	}
 	return nil
-}
-
-// expectedLeft is what the budget will have left once the bills that can be
-// read are read. What is held for them is their worst case and comes back for
-// the most part; the limit itself counts it in full until then.
-func expectedLeft(st *progress.State, led *ledger.Ledger) eyrie.Money {
-	rows := 0
-	for _, set := range st.Sets() {
-		rows += set.Rows
-	}
-	left := led.Free()
-	for _, b := range led.Bills() {
-		if b.ID == "" {
-			continue
-		}
-		left += b.Held
-		if rows > 0 {
-			left -= min(b.Held, led.Spent()/eyrie.Money(rows))
-		}
-	}
-	return max(0, left)
 }
 
 // begin makes the run folder say what this session is, before any money moves.
@@ -236,7 +220,7 @@ func (a *app) dispatch(ctx context.Context, s *session, j *journal.Journal, st *
 	defer rd.Close()
 	cfg := dispatch.Config{
 		Run: path.Base(s.job.Output), Model: s.job.Model, Sampling: s.job.Sampling, Concurrency: s.job.Concurrency,
-		PaidAttempts: s.job.Attempts, Lanes: s.dispatchLanes(), Journal: j, State: st, Ledger: led,
+		PaidAttempts: s.job.Attempts, Lanes: s.dispatchLanes(), Fit: s.job.Fit, Journal: j, State: st, Ledger: led,
 		Count:        func(g *eyrie.Generation) (int, error) { return s.model.count(g, s.job.Sampling) },
 		Earlier:      earlier(root),
 		BillPatience: f.patience, Seed: uint64(time.Now().UnixNano()), Log: scr.logger(),

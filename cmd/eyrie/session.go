@@ -12,8 +12,6 @@ import (
 	"github.com/eyrie-ai/eyrie/dispatch"
 	"github.com/eyrie-ai/eyrie/engine/openrouter"
 	"github.com/eyrie-ai/eyrie/internal/config"
-	"github.com/eyrie-ai/eyrie/plan"
-	"github.com/eyrie-ai/eyrie/progress"
 	"github.com/eyrie-ai/eyrie/route"
 	"github.com/eyrie-ai/eyrie/tokenizer"
 	"github.com/eyrie-ai/eyrie/tokens"
@@ -128,62 +126,6 @@ func (m metered) Usage(ctx context.Context) (eyrie.Money, error) {
 		return 0, errors.New("openrouter: the key's usage is not given")
 	}
 	return *acc.Usage, nil
-}
-
-// outputPrior is how long an answer is taken to be before any was seen.
-const outputPrior = 600
-
-// survey reads the data sets once and makes a forecast. Of each set at most
-// sample prompts are rendered to count their tokens; 0 renders all.
-func (s *session) survey(ctx context.Context, st *progress.State, left eyrie.Money, sample int, tell func(string)) (*plan.Forecast, error) {
-	var inputs []plan.SetInput
-	for i, set := range s.sets {
-		d := s.job.Datasets[i]
-		tell("reading " + d.Path)
-		in, err := s.surveySet(ctx, set, sample)
-		if err != nil {
-			return nil, err
-		}
-		have := st.Set(d.Name)
-		in.Name, in.Target, in.Have = d.Name, d.Tokens, s.seeded[i]+have.CompletionTokens
-		in.Generations *= d.Samples
-		in.Done = have.Rows
-		in.OutputTokens = min(outputPrior, float64(s.job.Sampling.MaxTokens)/2)
-		if have.Rows > 0 {
-			in.OutputTokens = float64(have.CompletionTokens) / float64(have.Rows)
-			in.PromptTokens = float64(have.PromptTokens) / float64(have.Rows)
-		}
-		inputs = append(inputs, in)
-	}
-	return plan.Make(inputs, s.lanes(), left, s.job.Sampling.MaxTokens, s.job.Concurrency), nil
-}
-
-func (s *session) surveySet(ctx context.Context, set *dataset.Set, sample int) (plan.SetInput, error) {
-	var in plan.SetInput
-	counted, tokens := 0, 0
-	for p, err := range set.Prompts() {
-		if err != nil {
-			return in, &exitError{exitConfig, err}
-		}
-		if ctx.Err() != nil {
-			return in, context.Cause(ctx)
-		}
-		in.Generations += p.Turns()
-		if sample > 0 && counted >= sample {
-			continue
-		}
-		g := eyrie.Generation{Messages: p.Ask(0, nil), Tools: p.Tools}
-		n, err := s.model.count(&g, s.job.Sampling)
-		if err != nil {
-			continue // given up by name when its turn comes
-		}
-		counted++
-		tokens += n
-	}
-	if counted > 0 {
-		in.PromptTokens = float64(tokens) / float64(counted)
-	}
-	return in, nil
 }
 
 // manifest describes the run for its folder.

@@ -18,6 +18,11 @@
 //	thinking: true                    whether the model reasons before it answers
 //	concurrency: 2000                 requests in flight at most, 1 to 100000
 //	attempts: 4                       paid attempts at one answer at most, 1 to 20
+//	fit: fail                         what gives way when the budget does not reach: fail refuses the job,
+//	                                  proportion ends every set equally far, sets fills them whole in
+//	                                  their order, longest-first the largest target first
+//	deadline: 3h                      when it is to be done, 1m to 8760h: lanes that cost money do only what
+//	                                  the free ones cannot do by then; as soon as can be when left out
 //	sampling:                         what is left out here is not sent
 //	  temperature: 1.0                0 to 2
 //	  top_p: 0.95                     0 to 1

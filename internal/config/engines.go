@@ -166,10 +166,7 @@ func (r *reader) logprobs(v value, o *OpenRouter) {
 
 // catalogueEvery reads how often the catalogue is read again.
 func (r *reader) catalogueEvery(v value, o *OpenRouter) {
-	d, err := time.ParseDuration(v.text)
-	if v.kind != scalar || err != nil || d < time.Second || d > 24*time.Hour {
-		r.refuse(v, "write a time from 1s to 24h, such as 5m")
-		return
+	if d, ok := r.duration(v, time.Second, 24*time.Hour, "write a time from 1s to 24h, such as 5m"); ok {
+		o.CatalogueEvery = d
 	}
-	o.CatalogueEvery = d
 }

@@ -6,8 +6,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/eyrie-ai/eyrie"
+	"github.com/eyrie-ai/eyrie/plan"
 )
 
 // job reads a whole job file.
@@ -34,6 +36,8 @@ func jobFields() []field[Job] {
 		{"sampling", "", func(r *reader, v value, j *Job) { fields(r, v, samplingFields(), &j.Sampling) }},
 		{"concurrency", "", (*reader).concurrency},
 		{"attempts", "", (*reader).attempts},
+		{"fit", "", (*reader).fit},
+		{"deadline", "", (*reader).deadline},
 		{"datasets", "list one or more data sets", (*reader).datasets},
 		{"engines", needEngines, (*reader).engines},
 	}
@@ -79,6 +83,16 @@ func (r *reader) concurrency(v value, j *Job) {
 func (r *reader) attempts(v value, j *Job) {
 	n, _ := r.whole(v, 1, 20)
 	j.Attempts = int(n)
+}
+
+func (r *reader) fit(v value, j *Job) {
+	if name, ok := r.choice(v, plan.Fits()...); ok {
+		j.Fit, _ = plan.ParseFit(name)
+	}
+}
+
+func (r *reader) deadline(v value, j *Job) {
+	j.Deadline, _ = r.duration(v, time.Minute, 365*24*time.Hour, "write a time from 1m to 8760h, such as 3h")
 }
 
 func samplingFields() []field[eyrie.Sampling] {

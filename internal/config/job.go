@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/eyrie-ai/eyrie"
+	"github.com/eyrie-ai/eyrie/plan"
 )
 
 // Job is a job file whose every field has been checked and filled in. Its
@@ -24,6 +25,8 @@ type Job struct {
 	Sampling    eyrie.Sampling
 	Concurrency int
 	Attempts    int
+	Fit         plan.Fit      // what gives way when the budget does not reach
+	Deadline    time.Duration // from the start of a session; 0 is as soon as can be
 	Datasets    []Dataset
 	Engines     []Engine
 }

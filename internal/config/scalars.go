@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/eyrie-ai/eyrie"
@@ -77,6 +78,16 @@ func ungroup(s string) string {
 		b.WriteByte(s[i])
 	}
 	return b.String()
+}
+
+// duration reads a time with its unit between low and high.
+func (r *reader) duration(v value, low, high time.Duration, fix string) (time.Duration, bool) {
+	d, err := time.ParseDuration(v.text)
+	if v.kind != scalar || err != nil || d < low || d > high {
+		r.refuse(v, fix)
+		return 0, false
+	}
+	return d, true
 }
 
 // money reads an amount of dollars above zero from the text of the file.

@@ -62,6 +62,16 @@ sampling:
 # Paid attempts at one answer at most, 1 to 20.
 # attempts: 4
 
+# What gives way when the budget does not reach for every target: fail refuses
+# the job, proportion ends every set equally far, sets fills them whole in their
+# order, longest-first the largest target first.
+# fit: fail
+
+# When the job is to be done: servers of your own work for nothing, and lanes
+# that cost money do only what those cannot do by then. Left out, all work at
+# once and it is done as soon as can be.
+# deadline: 3h
+
 datasets:
   # The name becomes a folder in the exports: letters, digits, ".", "_", "-".
   - name: prompts

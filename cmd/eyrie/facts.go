@@ -1,0 +1,194 @@
+package main
+
+import (
+	"os"
+	"time"
+
+	"github.com/eyrie-ai/eyrie"
+	"github.com/eyrie-ai/eyrie/journal"
+	"github.com/eyrie-ai/eyrie/ledger"
+	"github.com/eyrie-ai/eyrie/plan"
+	"github.com/eyrie-ai/eyrie/progress"
+)
+
+// facts is what a run's journal says up to some moment, as far as a forecast
+// of the rest can use it.
+type facts struct {
+	state     *progress.State
+	ledger    *ledger.Ledger
+	lengths   map[string]*plan.Lengths // by data set
+	lanes     map[string]*laneFacts
+	reasoning map[string]reasoningFacts // by data set
+	open      map[int64]openAttempt
+	latest    time.Time
+	tokens    int64 // of accepted answers
+	rows      int
+}
+
+// reasoningFacts is how much a set's answers reason, of those that say it.
+type reasoningFacts struct {
+	answers int
+	tokens  int64
+}
+
+type openAttempt struct {
+	set, lane string
+	since     time.Time
+}
+
+// laneFacts is how a lane has behaved.
+type laneFacts struct {
+	answers        int
+	tokens         int64
+	prompt, cached int64
+	wait, writing  time.Duration // to the first tokens, and from there to the ends
+	good, bad      eyrie.Money   // what answers and failed attempts cost
+	running, peak  int
+	refused        bool // it said that it was full
+}
+
+func newFacts(budget eyrie.Money) *facts {
+	return &facts{
+		state: progress.New(), ledger: ledger.New(budget), lengths: map[string]*plan.Lengths{},
+		lanes: map[string]*laneFacts{}, reasoning: map[string]reasoningFacts{}, open: map[int64]openAttempt{},
+	}
+}
+
+// readFacts folds a run's journal until enough says so; a nil enough reads all
+// of it.
+func readFacts(root *os.Root, budget eyrie.Money, enough func(*facts) bool) (*facts, error) {
+	f := newFacts(budget)
+	for e, err := range journal.Outline(root) {
+		if err != nil {
+			return nil, err
+		}
+		f.apply(e)
+		if enough != nil && enough(f) {
+			break
+		}
+	}
+	for _, o := range f.open {
+		f.of(o.set).Going(f.latest.Sub(o.since))
+	}
+	f.ledger.Abandon()
+	f.ledger.SetBudget(budget)
+	return f, nil
+}
+
+func (f *facts) of(set string) *plan.Lengths {
+	l, ok := f.lengths[set]
+	if !ok {
+		l = new(plan.Lengths)
+		f.lengths[set] = l
+	}
+	return l
+}
+
+func (f *facts) lane(name string) *laneFacts {
+	l, ok := f.lanes[name]
+	if !ok {
+		l = new(laneFacts)
+		f.lanes[name] = l
+	}
+	return l
+}
+
+func (f *facts) apply(e journal.Entry) {
+	f.state.Apply(e)
+	f.ledger.Apply(e.Record)
+	switch r := e.Record.(type) {
+	case *eyrie.SessionRecord:
+		for a, o := range f.open { // the process before was cut off
+			f.of(o.set).Going(f.latest.Sub(o.since))
+			f.lane(o.lane).running--
+			delete(f.open, a)
+		}
+	case *eyrie.StartedRecord:
+		f.open[r.Attempt] = openAttempt{r.Set, r.Lane, e.Time}
+		l := f.lane(r.Lane)
+		l.running++
+		l.peak = max(l.peak, l.running)
+	case *eyrie.EndedRecord:
+		if _, ok := f.open[r.Attempt]; ok {
+			delete(f.open, r.Attempt)
+			f.lane(r.Lane).running--
+		}
+		f.ended(r)
+	}
+	f.latest = e.Time
+}
+
+func (f *facts) ended(r *eyrie.EndedRecord) {
+	l := f.lane(r.Lane)
+	first, took := time.Duration(r.FirstContentMS)*time.Millisecond, time.Duration(r.ElapsedMS)*time.Millisecond
+	if !r.OK {
+		l.bad = l.bad.Add(r.Cost)
+		l.refused = l.refused || r.Class == "429" || r.Class == "in-band 429"
+		if first > 0 {
+			f.of(r.Set).Going(took)
+		}
+		return
+	}
+	f.rows++
+	f.tokens += int64(r.Usage.CompletionTokens)
+	f.of(r.Set).Ended(took, r.Usage.CompletionTokens)
+	if n := r.Usage.ReasoningTokens; n >= 0 {
+		m := f.reasoning[r.Set]
+		f.reasoning[r.Set] = reasoningFacts{m.answers + 1, m.tokens + int64(n)}
+	}
+	l.answers++
+	l.tokens += int64(r.Usage.CompletionTokens)
+	l.prompt += int64(r.Usage.PromptTokens)
+	l.cached += int64(r.Usage.CachedTokens)
+	l.wait += first
+	l.writing += max(0, took-first)
+	l.good = l.good.Add(r.Cost)
+}
+
+// enoughAnswers is how many answers a measurement needs to count for more than
+// what was taken for granted before.
+const enoughAnswers = 20
+
+// laneInputs says what is known of the lanes' speed: from the run, the list of
+// endpoints, or nothing.
+func (f *facts) laneInputs(lanes []*eyrie.Lane) []plan.LaneInput {
+	var out []plan.LaneInput
+	for _, l := range lanes {
+		in := plan.LaneInput{Lane: l, Speed: l.Health.Throughput, Wait: l.Health.Latency, Source: plan.FromList, Waste: plan.PriorWaste}
+		if m := f.lanes[l.Name()]; m != nil && m.answers >= enoughAnswers && m.writing > 0 {
+			in.Speed = float64(m.tokens) / m.writing.Seconds()
+			in.Wait = m.wait / time.Duration(m.answers)
+			in.Source = plan.FromRun
+			in.Cached = float64(m.cached) / float64(max(1, m.prompt))
+			if m.good > 0 {
+				in.Waste = float64(m.bad) / float64(m.good)
+			}
+			if m.refused {
+				in.Slots = m.peak
+			}
+		}
+		out = append(out, in)
+	}
+	return out
+}
+
+// left is what the budget will have left once the bills that can be read are
+// read. What is held for them is their worst case and comes back for the most
+// part; the limit itself counts it in full until then.
+func (f *facts) left() eyrie.Money {
+	rows := 0
+	for _, set := range f.state.Sets() {
+		rows += set.Rows
+	}
+	left := f.ledger.Free()
+	for _, b := range f.ledger.Bills() {
+		if b.ID == "" {
+			continue
+		}
+		left += b.Held
+		if rows > 0 {
+			left -= min(b.Held, f.ledger.Spent()/eyrie.Money(rows))
+		}
+	}
+	return max(0, left)
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+
+	"github.com/eyrie-ai/eyrie"
+	"github.com/eyrie-ai/eyrie/dataset"
+	"github.com/eyrie-ai/eyrie/plan"
+	"github.com/eyrie-ai/eyrie/progress"
+)
+
+// workload is what the job's data sets hold, read once and good for any number
+// of forecasts.
+type workload struct {
+	s    *session
+	sets []setLoad
+}
+
+// setLoad is one data set's: what its generations' prompts are like in their
+// order, and how long its own answers are.
+type setLoad struct {
+	generations int
+	prompts     []int32 // tokens of each generation's prompt, as far as they were counted
+	own         int     // answers it brings along
+	ownTokens   int64   // in all
+	reasoning   bool    // some of them reason first
+}
+
+// workload reads the data sets. Of each set the prompts of at most so many rows
+// are rendered to count their tokens; 0 renders all.
+func (s *session) workload(ctx context.Context, rows int, tell func(string)) (*workload, error) {
+	v := &workload{s: s}
+	for i, set := range s.sets {
+		tell("reading " + s.job.Datasets[i].Path)
+		one, err := s.loadOf(ctx, set, rows)
+		if err != nil {
+			return nil, err
+		}
+		v.sets = append(v.sets, *one)
+	}
+	return v, nil
+}
+
+func (s *session) loadOf(ctx context.Context, set *dataset.Set, rows int) (*setLoad, error) {
+	v := new(setLoad)
+	read := 0
+	for p, err := range set.Prompts() {
+		if err != nil {
+			return nil, &exitError{exitConfig, err}
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		v.generations += p.Turns()
+		if read++; rows == 0 || read <= rows {
+			v.count(s.model, p, s.job.Sampling)
+		}
+	}
+	return v, nil
+}
+
+// count notes the prompts of a conversation. The first is rendered; each later
+// one is taken to be longer by the texts that come in between, of which the
+// data set's own answers stand for those that will be there.
+func (v *setLoad) count(m *modelFolder, p *eyrie.Prompt, sampling eyrie.Sampling) {
+	n, err := m.count(&eyrie.Generation{Messages: p.Ask(0, nil), Tools: p.Tools}, sampling)
+	if err != nil {
+		return // given up by name when its turn comes
+	}
+	v.prompts = append(v.prompts, int32(n))
+	rest := p.Messages[len(p.Turn(0)):]
+	for i := range rest {
+		msg := &rest[i]
+		said := messageOverhead + len(m.tokenizer.Encode(nil, msg.Content))
+		for _, c := range msg.ToolCalls {
+			said += messageOverhead + len(m.tokenizer.Encode(nil, c.Arguments))
+		}
+		if msg.Role == eyrie.Assistant {
+			v.own++
+			v.ownTokens += int64(said)
+			if msg.Reasoning != "" {
+				v.reasoning = true
+				v.ownTokens += int64(len(m.tokenizer.Encode(nil, msg.Reasoning)))
+			}
+			if i == len(rest)-1 {
+				break // nothing is asked after it
+			}
+		}
+		n += said
+		if msg.Role != eyrie.Assistant && (i == len(rest)-1 || rest[i+1].Role == eyrie.Assistant) {
+			v.prompts = append(v.prompts, int32(n))
+		}
+	}
+}
+
+// messageOverhead is about what a template puts around a message.
+const messageOverhead = 5
+
+// input is what is known of a set with what a run has done so far.
+func (v *workload) input(i int, f *facts) plan.SetInput {
+	d, have, x := v.s.job.Datasets[i], f.state.Set(v.s.job.Datasets[i].Name), &v.sets[i]
+	in := plan.SetInput{
+		Name: d.Name, Target: d.Tokens, Seeded: v.s.seeded[i], Have: v.s.seeded[i] + have.CompletionTokens,
+		Generations: x.generations * d.Samples, Done: have.Rows,
+	}
+	in.OutputTokens, in.Source = x.output(f.lengths[d.Name], have, v.s.job.Sampling)
+	in.PromptTokens = x.prompt(&in, have.PromptTokens)
+	return in
+}
+
+// output is how long an answer is taken to be, and why.
+func (v *setLoad) output(run *plan.Lengths, have progress.Set, s eyrie.Sampling) (float64, plan.Source) {
+	longest := float64(s.MaxTokens)
+	if run != nil && run.N() >= enoughAnswers {
+		return min(run.Mean(), longest), plan.FromRun
+	}
+	if have.Rows >= enoughAnswers {
+		return float64(have.CompletionTokens) / float64(have.Rows), plan.FromRun
+	}
+	if v.own >= enoughAnswers && (v.reasoning || !bool(s.Thinking)) {
+		return min(float64(v.ownTokens)/float64(v.own), longest), plan.FromSet
+	}
+	prior := plan.PriorOutput
+	if v.own >= enoughAnswers {
+		prior = float64(v.ownTokens) / float64(v.own)
+	}
+	if s.Thinking {
+		prior += plan.PriorThinking
+	}
+	return min(prior, longest/2), plan.FromPrior
+}
+
+// prompt is the mean prompt of the generations that come next: of as many as
+// are needed behind those that are done, in their order.
+func (v *setLoad) prompt(in *plan.SetInput, doneTokens int64) float64 {
+	if len(v.prompts) == 0 {
+		return 0
+	}
+	sum := func(n int) (total float64) {
+		whole := n / len(v.prompts) // rounds of all of them, for further samples
+		for i, t := range v.prompts {
+			if i < n%len(v.prompts) {
+				total += float64(t)
+			}
+			total += float64(whole) * float64(t)
+		}
+		return total
+	}
+	mean := sum(len(v.prompts)) / float64(len(v.prompts))
+	if in.OutputTokens <= 0 || len(v.prompts) < v.generations {
+		return mean
+	}
+	needed := max(1, int(float64(in.Target-in.Have)/in.OutputTokens))
+	until := min(in.Done+needed, in.Generations)
+	if until <= in.Done {
+		return mean
+	}
+	if next := (sum(until) - float64(doneTokens)) / float64(until-in.Done); next > 0 {
+		return next
+	}
+	return mean
+}
+
+// forecast makes a forecast of what a run has left to do.
+func (v *workload) forecast(f *facts, change ...func(*plan.Input)) *plan.Forecast {
+	in := plan.Input{
+		Lanes: f.laneInputs(v.s.lanes()), Left: f.left(), MaxTokens: v.s.job.Sampling.MaxTokens,
+		Concurrency: v.s.job.Concurrency, Fit: v.s.job.Fit, Deadline: v.s.job.Deadline,
+	}
+	for i := range v.sets {
+		in.Sets = append(in.Sets, v.input(i, f))
+	}
+	for _, c := range change {
+		c(&in)
+	}
+	return plan.Make(in)
+}
