@@ -1,0 +1,132 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/eyrie-ai/eyrie"
+)
+
+var errNotATriple = errors.New("a token's logprob that is no triple")
+
+// verify says whether what came is the answer that was asked for.
+func (a *attempt) verify() *eyrie.Error {
+	for _, check := range []func() *eyrie.Error{a.verifyFinish, a.verifyIDs, a.parse, a.verifyText, a.verifyCalls, a.verifyCodec} {
+		if e := check(); e != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+func (a *attempt) refuse(kind eyrie.ErrorKind, class, format string, args ...any) *eyrie.Error {
+	return a.fail(kind, class, fmt.Errorf(format, args...))
+}
+
+func (a *attempt) verifyFinish() *eyrie.Error {
+	ans := a.draft.Answer
+	switch {
+	case a.draft.several:
+		return a.refuse(eyrie.Elsewhere, "bad frame", "there is more than one choice")
+	case ans.FinishReason == "":
+		return a.refuse(eyrie.Again, "no finish reason", "the answer has no finish reason")
+	case ans.FinishReason == finishAbort:
+		e := a.refuse(eyrie.Again, "abort", "the server gave the answer up")
+		e.LaneWide = true
+		return e
+	case ans.FinishReason != eyrie.FinishStop && ans.FinishReason != eyrie.FinishLength && ans.FinishReason != eyrie.FinishToolCalls:
+		return a.refuse(eyrie.Elsewhere, "finish reason", "finish_reason %q", ans.FinishReason)
+	case ans.Model != "" && ans.Model != a.client.Model:
+		return a.refuse(eyrie.Elsewhere, "wrong model", "asked for %s and %q answered", a.client.Model, ans.Model)
+	}
+	if u := ans.Usage; u.Given && u.CompletionTokens > a.req.Sampling.MaxTokens {
+		return a.refuse(eyrie.Elsewhere, "overrun", "%d completion tokens and max_tokens is %d", u.CompletionTokens, a.req.Sampling.MaxTokens)
+	}
+	return nil
+}
+
+// verifyIDs checks that the ids came that were asked for.
+func (a *attempt) verifyIDs() *eyrie.Error {
+	ans := a.draft.Answer
+	if a.ask.IDs && len(ans.CompletionIDs) == 0 {
+		return a.refuse(eyrie.Elsewhere, "no ids", "the server was asked for the completion's ids and returned none")
+	}
+	if a.ask.PromptIDs && len(ans.PromptIDs) == 0 {
+		return a.refuse(eyrie.Elsewhere, "no ids", "the server was asked for the prompt's ids and returned none")
+	}
+	return nil
+}
+
+// parse reads the parts of the answer off its ids: where the prompt went as
+// ids, so that the server has no part in it, and where a server that has no
+// parser for this model left the reasoning in the text.
+func (a *attempt) parse() *eyrie.Error {
+	ans := a.draft.Answer
+	unparsed := bool(a.req.Sampling.Thinking) && ans.Reasoning == "" && len(ans.ToolCalls) == 0
+	if a.client.Codec == nil || len(ans.CompletionIDs) == 0 || !a.ask.Parse && !unparsed {
+		return nil
+	}
+	if err := a.client.Codec.Read(a.req.Generation, a.req.Sampling, ans); err != nil {
+		return a.refuse(eyrie.Again, "unparsed", "%w", err)
+	}
+	if ans.FinishReason == eyrie.FinishStop && len(ans.ToolCalls) > 0 {
+		ans.FinishReason = eyrie.FinishToolCalls // the server did not see that they are calls
+	}
+	return nil
+}
+
+// verifyText checks that there is an answer, reasoned as asked. An answer that
+// max_tokens cut off while it still reasoned is one.
+func (a *attempt) verifyText() *eyrie.Error {
+	ans, cut := a.draft.Answer, a.draft.Answer.FinishReason == eyrie.FinishLength
+	thinking := bool(a.req.Sampling.Thinking)
+	silent := ans.Content == "" && len(ans.ToolCalls) == 0
+	switch {
+	case cut && silent && ans.Reasoning == "":
+		return a.refuse(eyrie.GiveUp, "empty answer", "max_tokens %d was used up before any text", a.req.Sampling.MaxTokens)
+	case silent && !cut:
+		return a.refuse(eyrie.Again, "empty answer", "finish_reason %q without content (%d bytes of reasoning)", ans.FinishReason, len(ans.Reasoning))
+	case !thinking && ans.Reasoning != "":
+		return a.refuse(eyrie.Elsewhere, "reasoning", "thinking is off and reasoning came")
+	case thinking && ans.Reasoning == "" && !a.ask.Parse:
+		e := a.refuse(eyrie.Elsewhere, "reasoning", "thinking is on and no reasoning came")
+		e.Hint = "start the server with a reasoning parser, or use via: ids"
+		return e
+	}
+	return nil
+}
+
+// verifyCalls checks that tool calls are calls of tools that were offered, with
+// arguments that parse. In an answer that max_tokens cut off the last ones need
+// not.
+func (a *attempt) verifyCalls() *eyrie.Error {
+	ans := a.draft.Answer
+	if ans.FinishReason == eyrie.FinishToolCalls && len(ans.ToolCalls) == 0 {
+		return a.refuse(eyrie.Again, "tool call", "finish_reason %q without a call", ans.FinishReason)
+	}
+	if len(ans.ToolCalls) == 0 || ans.FinishReason == eyrie.FinishLength {
+		return nil
+	}
+	offered := toolNames(a.req.Generation.Tools)
+	for _, c := range ans.ToolCalls {
+		switch {
+		case !offered[c.Name]:
+			return a.refuse(eyrie.Again, "tool call", "a call of %q, which was not offered", c.Name)
+		case !isObject(c.Arguments):
+			return a.refuse(eyrie.Again, "tool call", "the arguments of %s are no JSON object", c.Name)
+		}
+	}
+	return nil
+}
+
+// verifyCodec holds the ids against the text, the counts and our own prompt.
+func (a *attempt) verifyCodec() *eyrie.Error {
+	ans := a.draft.Answer
+	if a.client.Codec == nil || len(ans.CompletionIDs) == 0 && len(ans.PromptIDs) == 0 {
+		return nil
+	}
+	if err := a.client.Codec.Check(a.req.Generation, a.req.Sampling, ans); err != nil {
+		return a.refuse(eyrie.Elsewhere, "ids", "%w", err)
+	}
+	return nil
+}
