@@ -13,7 +13,7 @@
 //
 //	model: moonshotai/kimi-k2.5       required; author/slug
 //	tokenizer: ./models/kimi-k2.5     required; folder with tiktoken.model or tokenizer.json
-//	budget: 100                       required; dollars: 100, "100.50", $100
+//	budget: 100                       required where an engine takes money; dollars: 100, "100.50", $100
 //	output: ./runs/kimi               required; the run folder, made when it is missing
 //	thinking: true                    whether the model reasons before it answers
 //	concurrency: 2000                 requests in flight at most, 1 to 100000
@@ -60,6 +60,13 @@
 //	      distillable: false               only a model whose author allows distillation
 //	      logprobs: false                  auto asks for the tokens' bytes where they are given, true lets no other endpoint answer
 //	      catalogue_every: 5m              how often a run reads the prices again, 1s to 24h
+//	  - sglang:                           a server of your own, which costs nothing; so are vllm and openai
+//	      base_url: http://127.0.0.1:30000    required
+//	      via: chat                        chat, or ids: the prompt goes as token ids; openai has chat only
+//	      model: kimi                      the name it serves the model under; found out
+//	      concurrency: 256                 requests at once at most; the job's
+//	      name: rack1                      what its lane is called; the kind
+//	      key_file: ./rack1.key            where it wants a key; none
 //
 // Paths are relative to the folder of the job file; "~/" stands for the home
 // folder. Amounts are read from the text of the file and never pass through a

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -11,8 +12,10 @@ import (
 	"github.com/eyrie-ai/eyrie"
 )
 
+const openRouterKind = "openrouter"
+
 // engineKinds are the engines there are.
-var engineKinds = []string{"openrouter"}
+var engineKinds = []string{openRouterKind, SGLang, VLLM, OpenAI}
 
 const needEngines = `list one or more engines, such as "- openrouter:"`
 
@@ -29,20 +32,30 @@ func (r *reader) engines(v value, j *Job) {
 		return
 	}
 	count := map[string]int{}
+	var ats []value
 	for i := range v.items {
 		kind, conf, ok := r.engineKind(v.item(i))
 		if !ok {
 			continue
 		}
-		e := Engine{Name: kind, OpenRouter: &OpenRouter{BaseURL: DefaultBaseURL, CatalogueEvery: DefaultCatalogueEvery}}
+		e := Engine{Name: kind}
+		ats = append(ats, conf)
 		if count[kind]++; count[kind] > 1 {
 			e.Name = fmt.Sprintf("%s-%d", kind, count[kind])
 		}
-		if conf.kind != null {
-			fields(r, conf, openRouterFields(), e.OpenRouter)
+		if kind == openRouterKind {
+			e.OpenRouter = &OpenRouter{BaseURL: DefaultBaseURL, CatalogueEvery: DefaultCatalogueEvery}
+			if conf.kind != null {
+				fields(r, conf, openRouterFields(), e.OpenRouter)
+			}
+		} else {
+			var name string
+			e.Local, name = r.local(kind, conf)
+			e.Name = cmp.Or(name, e.Name)
 		}
 		j.Engines = append(j.Engines, e)
 	}
+	r.uniqueEngines(ats, j)
 }
 
 // engineKind takes an entry apart into its kind and what stands below.

@@ -21,7 +21,12 @@ func (r *reader) job(src []byte) *Job {
 		Attempts:    4,
 	}
 	if v, ok := r.document(src); ok {
-		fields(r, v, jobFields(), j)
+		table := jobFields()
+		if ownOnly(v) {
+			i := slices.IndexFunc(table, func(f field[Job]) bool { return f.name == "budget" })
+			table[i].need = ""
+		}
+		fields(r, v, table, j)
 	}
 	return j
 }

@@ -44,9 +44,15 @@ type Dataset struct {
 // Engine is one entry of the engines. Exactly one of its pointers is set.
 type Engine struct {
 	// Name is unique in the job: the kind, and from its second entry on the
-	// kind and a number, as in "openrouter-2".
+	// kind and a number, as in "openrouter-2"; or what the job calls it.
 	Name       string
 	OpenRouter *OpenRouter
+	Local      *Local
+}
+
+// Bought reports whether an engine of the job takes money.
+func (j *Job) Bought() bool {
+	return slices.ContainsFunc(j.Engines, func(e Engine) bool { return e.OpenRouter != nil })
 }
 
 // OpenRouter says how to reach OpenRouter and which of its endpoints may answer.

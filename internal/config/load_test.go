@@ -262,7 +262,7 @@ func TestTemplateExamplesLoad(t *testing.T) {
 		bare := strings.TrimLeft(line, " ")
 		rest, comment := strings.CutPrefix(bare, "# ")
 		key, _, isField := strings.Cut(rest, ":")
-		if comment && isField && !strings.ContainsAny(strings.TrimLeft(key, " "), ` ",.`) && !strings.HasPrefix(rest, "A ") {
+		if comment && isField && !strings.ContainsAny(strings.TrimPrefix(strings.TrimLeft(key, " "), "- "), ` ",.`) && !strings.HasPrefix(rest, "A ") {
 			line = line[:len(line)-len(bare)] + rest
 			uncommented++
 		}
@@ -276,7 +276,7 @@ func TestTemplateExamplesLoad(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text.String())
 	}
-	if job.Datasets[0].SeedFrom == "" || job.Engines[0].OpenRouter.MaxPrice.Completion == 0 || job.Sampling.Seed == nil {
+	if job.Datasets[0].SeedFrom == "" || job.Engines[0].OpenRouter.MaxPrice.Completion == 0 || job.Sampling.Seed == nil || job.Engines[1].Local.Concurrency == 0 {
 		t.Errorf("an example was not read: %+v", job)
 	}
 }

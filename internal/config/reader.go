@@ -147,6 +147,7 @@ func homes() map[string]string {
 	}
 	add(fieldNames(jobFields()), "at the top of the file")
 	add(fieldNames(maxPriceFields()), "under max_price")
+	add(fieldNames(localFields()), "under sglang, vllm or openai, indented below it")
 	add(fieldNames(openRouterFields()), "under openrouter, indented below it")
 	add(fieldNames(datasetFields()), "in an entry of datasets")
 	add(fieldNames(samplingFields()), "under sampling")

@@ -138,4 +138,17 @@ engines:
 
       # How often a run reads the catalogue again, 1s to 24h.
       # catalogue_every: 5m
+
+  # A server of your own costs nothing and comes first; vllm and openai (any
+  # server with OpenAI's API, such as llama-server) are written in the same way.
+  # A job of such servers alone needs neither key nor budget. via is chat, or ids
+  # where the prompt is to go as token ids; model is the name it serves the model
+  # under; concurrency is how many requests it gets at most, and its own load
+  # decides below that; name is what its lane is called.
+  # - sglang:
+  #     base_url: http://127.0.0.1:30000
+  #     via: ids
+  #     model: kimi
+  #     concurrency: 256
+  #     name: rack1
 `
