@@ -56,6 +56,7 @@ var imports = map[string][]string{
 	"export":   {".", "internal/durable"},
 	"engine/*": {".", "engine/internal/*", "internal/sse", "route"},
 
+	"engine/internal/server": {".", "engine/internal/stream", "internal/sse"},
 	"engine/internal/stream": {},
 
 	"harvest":  {".", "journal"},

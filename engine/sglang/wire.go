@@ -22,6 +22,7 @@ type samplingParams struct {
 	TopK              *int     `json:"top_k,omitzero"`
 	MinP              *float64 `json:"min_p,omitzero"`
 	Seed              *int64   `json:"sampling_seed,omitzero"`
+	Stop              []string `json:"stop,omitzero"`
 	StopTokenIDs      []int32  `json:"stop_token_ids,omitzero"`
 	NoStopTrim        bool     `json:"no_stop_trim"`
 	SkipSpecialTokens bool     `json:"skip_special_tokens"`
@@ -30,7 +31,7 @@ type samplingParams struct {
 
 // generate asks in ids.
 func (c *Client) generate(r *eyrie.Request) (*server.Ask, error) {
-	prompt, err := c.server.Codec.Prompt(r.Generation, r.Sampling)
+	prompt, err := c.server.Prompt(r)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +40,7 @@ func (c *Client) generate(r *eyrie.Request) (*server.Ask, error) {
 		s.TopK = new(-1) // which is how it spells no bound here
 	}
 	body := &generateBody{InputIDs: prompt, Sampling: samplingParams{
-		MaxNewTokens: s.MaxTokens, Temperature: s.Temperature, TopP: s.TopP, TopK: s.TopK, MinP: s.MinP, Seed: s.Seed,
+		MaxNewTokens: s.MaxTokens, Temperature: s.Temperature, TopP: s.TopP, TopK: s.TopK, MinP: s.MinP, Seed: s.Seed, Stop: s.Stop,
 		StopTokenIDs: c.server.Codec.Stops(), NoStopTrim: true,
 	}}
 	frame := func(d *server.Draft, doc []byte) error {

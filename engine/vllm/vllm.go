@@ -105,7 +105,7 @@ func (c *Client) chat(r *eyrie.Request, events, ids bool) (*server.Ask, error) {
 
 // completion asks in ids.
 func (c *Client) completion(r *eyrie.Request, events bool) (*server.Ask, error) {
-	prompt, err := c.server.Codec.Prompt(r.Generation, r.Sampling)
+	prompt, err := c.server.Prompt(r)
 	if err != nil {
 		return nil, err
 	}

@@ -90,7 +90,7 @@ func (c *Client) judge(e *eyrie.Error, code int, words string) {
 		e.LaneWide, e.RetryAfter = true, max(e.RetryAfter, backOff)
 	case strings.Contains(low, "context length"), strings.Contains(low, "maximum context"), strings.Contains(low, "context size"), strings.Contains(low, "too long"):
 		// Another server may take it; where there is none it is given up.
-		e.Kind, e.Class = eyrie.Elsewhere, "context"
+		e.Kind = eyrie.Elsewhere
 	case code >= 400:
 		e.Kind = eyrie.GiveUp
 	}

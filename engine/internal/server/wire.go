@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/go-json-experiment/json"
@@ -25,10 +26,11 @@ type Sampling struct {
 	TopK        *int     `json:"top_k,omitzero"`
 	MinP        *float64 `json:"min_p,omitzero"`
 	Seed        *int64   `json:"seed,omitzero"`
+	Stop        []string `json:"stop,omitzero"`
 }
 
 func newSampling(s eyrie.Sampling) Sampling {
-	return Sampling{s.MaxTokens, s.Temperature, s.TopP, s.TopK, s.MinP, s.Seed}
+	return Sampling{s.MaxTokens, s.Temperature, s.TopP, s.TopK, s.MinP, s.Seed, s.Stop}
 }
 
 // Streaming asks for events, and for the usage at their end.
@@ -57,6 +59,7 @@ type ChatBody struct {
 	Sampling
 	Streaming
 	TemplateKwargs *templateKwargs `json:"chat_template_kwargs,omitzero"`
+	Effort         string          `json:"reasoning_effort,omitzero"`
 
 	ReturnTokenIDs       bool `json:"return_token_ids,omitzero"`
 	ReturnPromptTokenIDs bool `json:"return_prompt_token_ids,omitzero"`
@@ -101,7 +104,7 @@ func (c *Client) ChatBody(r *eyrie.Request, events bool) *ChatBody {
 	b := &ChatBody{
 		Model: c.Model, Messages: make([]chatMessage, len(g.Messages)), Tools: jsontext.Value(g.Tools),
 		Sampling: newSampling(r.Sampling), Streaming: streaming(events),
-		TemplateKwargs: &templateKwargs{think, think},
+		TemplateKwargs: &templateKwargs{think, think}, Effort: r.Sampling.Effort,
 	}
 	for i := range g.Messages {
 		m := &g.Messages[i]
@@ -133,6 +136,15 @@ func (c *Client) CompletionBody(r *eyrie.Request, prompt []int32, events bool) *
 	return &CompletionBody{
 		Model: c.Model, Prompt: prompt, Sampling: newSampling(r.Sampling), Streaming: streaming(events), StopTokenIDs: c.stops(),
 	}
+}
+
+// Prompt renders a request's prompt as ids. An effort would have to be a word
+// of the template, and no template's is known.
+func (c *Client) Prompt(r *eyrie.Request) ([]int32, error) {
+	if e := r.Sampling.Effort; e != "" {
+		return nil, fmt.Errorf("effort %s cannot be asked for where the prompt goes as ids; use via: chat", e)
+	}
+	return c.Codec.Prompt(r.Generation, r.Sampling)
 }
 
 func (c *Client) stops() []int32 {
