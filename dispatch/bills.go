@@ -120,7 +120,10 @@ func (r *Runner) askBill(ctx context.Context, b Biller, attempt int64, id string
 // billed books a bill, or puts it off.
 func (s *scheduler) billed(m message) {
 	s.bills.running--
-	b := s.bills.waiting[m.bill]
+	b, waited := s.bills.waiting[m.bill]
+	if !waited {
+		return // the account has settled it meanwhile
+	}
 	if m.err == nil {
 		s.cfg.Ledger.Settle(m.bill, m.cost)
 		delete(s.bills.waiting, m.bill)

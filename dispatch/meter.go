@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/eyrie-ai/eyrie"
@@ -21,6 +22,7 @@ const meterEvery = 2 * time.Second
 type meterState struct {
 	running bool
 	done    bool
+	since   int64 // the last attempt before the reading began
 }
 
 // readMeter starts reading the account, once, when nothing runs and the bills
@@ -30,14 +32,18 @@ func (s *scheduler) readMeter() bool {
 	if s.meter.running || s.meter.done || s.cfg.Ledger.Unbilled() == 0 || s.ctx.Err() != nil {
 		return s.meter.running
 	}
-	_, known := s.cfg.State.AccountUsage()
+	before, known := s.cfg.State.AccountUsage()
 	m := s.accountMeter()
 	if !known || m == nil {
 		s.meter.done = true
 		return false
 	}
-	s.meter.running = true
-	s.wg.Go(func() { s.send(readAccount(s.ctx, m, s.cfg.BillPatience)) })
+	s.meter.running, s.meter.since = true, s.last
+	most := before.Add(s.cfg.Ledger.Spent()).Add(s.cfg.Ledger.Unbilled())
+	// A stream that was cut may be written to its end all the same, and is
+	// charged only then.
+	still := max(s.cfg.BillPatience, s.cfg.State.Slowest())
+	s.wg.Go(func() { s.send(readAccount(s.ctx, m, still, most)) })
 	return true
 }
 
@@ -50,11 +56,20 @@ func (s *scheduler) accountMeter() Meter {
 	return nil
 }
 
+// errShared is why an account does not tell what one run used.
+var errShared = errors.New("others use the key")
+
+// restless is how many times as long as it has to stand still an account is
+// watched before it is taken for one that others use.
+const restless = 10
+
 // readAccount reads the usage until it has stood still for as long as late
-// bills are waited for: it lags behind the requests.
-func readAccount(ctx context.Context, m Meter, still time.Duration) message {
+// bills are waited for: it lags behind the requests. One that passes the most
+// that this run can have used, or never stands still, is used by others too.
+func readAccount(ctx context.Context, m Meter, still time.Duration, most eyrie.Money) message {
 	var last eyrie.Money
 	var since time.Time
+	began := time.Now()
 	for tries := 0; ; {
 		usage, err := m.Usage(ctx)
 		now := time.Now()
@@ -63,6 +78,8 @@ func readAccount(ctx context.Context, m Meter, still time.Duration) message {
 			if tries++; tries >= 5 {
 				return message{kind: metered, err: err}
 			}
+		case usage > most || now.Sub(began) > restless*still:
+			return message{kind: metered, err: errShared}
 		case since.IsZero() || usage != last:
 			last, since = usage, now
 		case now.Sub(since) >= still:
@@ -78,15 +95,19 @@ func readAccount(ctx context.Context, m Meter, still time.Duration) message {
 
 // metered books what the account shows beyond the known charges.
 func (s *scheduler) metered(m message) {
-	s.meter.running, s.meter.done = false, true
+	s.meter.running = false
+	if s.last != s.meter.since {
+		return // what was asked meanwhile may not show in it yet
+	}
+	s.meter.done = true
 	if m.err != nil {
-		s.cfg.Log.Warn("the account could not be read", "err", m.err)
+		s.cfg.Log.Warn("the account does not tell what unbilled answers cost; what is held for them stays held", "held", s.cfg.Ledger.Unbilled(), "err", m.err)
 		return
 	}
 	before, _ := s.cfg.State.AccountUsage()
 	l := s.cfg.Ledger
 	rest := m.cost - before - l.Spent()
-	if rest < 0 || rest > l.Unbilled() || s.running > 0 {
+	if rest < 0 || rest > l.Unbilled() {
 		s.cfg.Log.Warn("the account does not tell what unbilled answers cost; what is held for them stays held",
 			"used", m.cost-before, "known", l.Spent(), "held", l.Unbilled())
 		return

@@ -31,6 +31,7 @@ type State struct {
 	begun   bool
 	first   time.Time
 	latest  time.Time
+	slowest time.Duration // of an accepted answer
 }
 
 // opened is an attempt whose charge is not known: it has no end, or no bill.
@@ -149,6 +150,7 @@ func (s *State) ended(r *eyrie.EndedRecord, ref journal.Ref) {
 	set.CompletionTokens += int64(r.Usage.CompletionTokens)
 	lane.Rows++
 	lane.CompletionTokens += int64(r.Usage.CompletionTokens)
+	s.slowest = max(s.slowest, time.Duration(r.ElapsedMS)*time.Millisecond)
 }
 
 // keep notes where the answer of a generation lies, and reports false where it
@@ -279,6 +281,13 @@ func (s *State) AccountUsage() (eyrie.Money, bool) {
 		return 0, false
 	}
 	return *s.usage, true
+}
+
+// Slowest is how long the slowest accepted answer took.
+func (s *State) Slowest() time.Duration {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.slowest
 }
 
 // Begun reports whether any process has worked on the run.

@@ -1,0 +1,274 @@
+package dispatch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/eyrie-ai/eyrie"
+	"github.com/eyrie-ai/eyrie/dispatch"
+	"github.com/eyrie-ai/eyrie/journal"
+	"github.com/eyrie-ai/eyrie/ledger"
+	"github.com/eyrie-ai/eyrie/limit"
+	"github.com/eyrie-ai/eyrie/progress"
+)
+
+// This file holds whole runs against the money promise: whatever the vendor
+// does, whenever the process dies and however the budget is changed, the
+// vendor's books never pass what the budget allowed.
+//
+// What is taken for granted of a vendor, because nobody can hold money against
+// the contrary: it charges by its price list, at no more than the price that
+// the request was pinned to; it counts a prompt at most 2 % and 16 tokens longer
+// than its template says; a lane that is not known to ignore max_tokens heeds
+// it; and a charge shows in the account within the patience for late bills, or
+// the time the longest answer took, of the end of its stream. A vendor that
+// breaks the first three is found out by its own bills, and one that charges
+// without saying so by the key's usage.
+
+// life is one process's work on a run.
+type life struct {
+	Budget  eyrie.Money
+	DiesAt  int // the step at which the process dies; 0: it does not
+	Notes   int // how many of the unsynced notes survive that
+	DrainAt time.Duration
+	CutAt   time.Duration // the attempts under way are cancelled
+}
+
+// schedule is everything that chance decides, drawn ahead so that it shrinks.
+type schedule struct {
+	Seed        uint64
+	Tariffs     []tariff
+	Habits      habits
+	Prompts     int
+	PromptLen   int
+	MaxTokens   int
+	Concurrency int
+	Patience    time.Duration
+	Lag         time.Duration
+	Others      bool
+	Lives       []life
+}
+
+func drawSchedule(t *rapid.T) *schedule {
+	upTo := func(n int, what string) int { return rapid.IntRange(0, n).Draw(t, what) }
+	s := &schedule{
+		Seed: rapid.Uint64().Draw(t, "seed"), Prompts: 1 + upTo(60, "prompts"), PromptLen: 1 + upTo(400, "prompt tokens"),
+		MaxTokens: 16 + upTo(1000, "max_tokens"), Concurrency: 1 + upTo(20, "concurrency"), Others: rapid.Bool().Draw(t, "others use the account"),
+		Habits: habits{
+			Refused: upTo(10, "refused"), Error: upTo(10, "errors"), Cut: upTo(15, "cut"), Nameless: upTo(10, "nameless"),
+			Useless: upTo(10, "useless"), NoBill: upTo(30, "never billed"),
+		},
+	}
+	longest := s.MaxTokens
+	for i := range 1 + upTo(2, "lanes") {
+		f := tariff{
+			Tag: fmt.Sprint("lane-", i), Prompt: int64(upTo(1_000_000, "prompt price")), Output: 1 + int64(upTo(5_000_000, "output price")),
+			Cached: int64(upTo(1_500_000, "cached price")) - 1, Tier: upTo(1, "tiered") * (1 + upTo(500, "tier")),
+			Stops: rapid.Bool().Draw(t, "stops billing"),
+		}
+		if upTo(3, "changes its price") == 0 {
+			f.DearerAt = time.Duration(upTo(60, "when")) * time.Second
+			f.Dearer = max(1-f.Output, int64(upTo(4_000_000, "dearer"))-2_000_000)
+		}
+		if upTo(3, "overruns") == 0 {
+			f.Overruns, f.MaxOutput = true, s.MaxTokens+upTo(4*s.MaxTokens, "its longest answer")
+			longest = max(longest, f.MaxOutput)
+		}
+		s.Tariffs = append(s.Tariffs, f)
+	}
+	s.Lag = time.Duration(upTo(20, "lag")) * time.Second
+	s.Patience = s.Lag + time.Duration(longest)*time.Second/tokenRate + time.Second
+	// Some hundred answers' worth at most, so that many budgets run out.
+	worth := max(1, s.Tariffs[0].charge(s.PromptLen, 0, s.MaxTokens)*int64(1+upTo(80, "budget in worst cases")))
+	budget := func() eyrie.Money {
+		return eyrie.Money(worth * int64(10+upTo(20, "budget")) / 20)
+	}
+	b := budget()
+	for range 1 + upTo(4, "lives") {
+		l := life{Budget: b}
+		if upTo(2, "changes its budget") == 0 {
+			b = budget()
+		}
+		switch upTo(4, "ends") {
+		case 0, 1:
+			l.DiesAt, l.Notes = 1+upTo(400, "dies at"), upTo(3, "notes")
+		case 2:
+			l.DrainAt = time.Duration(1+upTo(60, "drained after")) * time.Second
+		case 3:
+			l.CutAt = time.Duration(1+upTo(60, "cancelled after")) * time.Second
+		}
+		s.Lives = append(s.Lives, l)
+	}
+	s.Lives = append(s.Lives, life{Budget: b})
+	return s
+}
+
+// play is a run that lives a schedule.
+type play struct {
+	*schedule
+	bank    *bank
+	disk    []eyrie.Record
+	allowed eyrie.Money // the most that the books may come to
+	ended   map[dispatch.Stop]int
+}
+
+// run lives every life, and returns what broke the promise.
+func (p *play) run(t *testing.T) error {
+	p.bank = newBank(p.Seed, p.Tariffs...)
+	p.bank.habits, p.bank.lag, p.bank.others = p.Habits, p.Lag, p.Others
+	for i, l := range p.Lives {
+		if err := p.live(t, l); err != nil {
+			return fmt.Errorf("life %d: %w", i, err)
+		}
+		if l.DiesAt > 0 { // time goes on without the program
+			time.Sleep(time.Duration(p.Seed%600) * time.Second)
+		}
+	}
+	return nil
+}
+
+// live is one process: fold, go on, end.
+func (p *play) live(t *testing.T, l life) error {
+	st, led := progress.New(), ledger.New(l.Budget)
+	for i, r := range p.disk {
+		st.Apply(journal.Entry{Ref: journal.Ref{Segment: 1, Offset: int64(i)}, Record: r})
+		led.Apply(r)
+	}
+	led.Abandon()
+	led.SetBudget(l.Budget)
+	if err := p.known(led); err != nil {
+		return fmt.Errorf("at the start: %w", err)
+	}
+	p.allowed = max(l.Budget, led.Spent()+led.Unbilled())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	j := &mortal{disk: p.disk, failed: make(chan struct{})}
+	steps := make(chan int, 1)
+	steps <- 0
+	step := func() {
+		n := 1 + <-steps
+		steps <- n
+		if n == l.DiesAt {
+			j.die(l.Notes)
+			cancel() // its streams break off
+		}
+	}
+	j.before, j.after, p.bank.moment = step, step, step
+	begun := &eyrie.SessionRecord{Version: "test", Budget: l.Budget}
+	if !st.Begun() {
+		m, _ := p.bank.Usage(ctx)
+		begun.AccountUsage = &m
+	}
+	if ref, err := j.Append(begun); err == nil {
+		st.Apply(journal.Entry{Ref: ref, Record: begun})
+		d, err := dispatch.New(p.config(j, st, led))
+		if err != nil {
+			return err
+		}
+		if l.DrainAt > 0 {
+			defer time.AfterFunc(l.DrainAt, d.Drain).Stop()
+		}
+		if l.CutAt > 0 {
+			defer time.AfterFunc(l.CutAt, cancel).Stop()
+		}
+		res := d.Run(ctx)
+		p.ended[res.Stop]++
+		if err := p.check(l, led, res); err != nil {
+			return err
+		}
+	}
+	p.disk = j.disk
+	return nil
+}
+
+func (p *play) lanes(context.Context) ([]dispatch.Lane, error) {
+	var out []dispatch.Lane
+	for _, f := range p.Tariffs {
+		out = append(out, dispatch.Lane{
+			Lane: f.at(time.Since(p.bank.began)).lane(), Engine: p.bank, Limit: limit.Config{Start: p.Concurrency, Max: p.Concurrency},
+		})
+	}
+	return out, nil
+}
+
+func (p *play) config(j *mortal, st *progress.State, led *ledger.Ledger) dispatch.Config {
+	lanes, _ := p.lanes(nil)
+	return dispatch.Config{
+		Run: "test", Model: "a/b", Sampling: eyrie.Sampling{MaxTokens: p.MaxTokens}, Concurrency: p.Concurrency, Lanes: lanes,
+		Refresh: p.lanes, RefreshEvery: 30 * time.Second, PaidAttempts: 3, Journal: j, State: st, Ledger: led, BillPatience: p.Patience,
+		Earlier: j.earlier, Seed: p.Seed, Count: func(*eyrie.Generation) (int, error) { return p.PromptLen, nil },
+		Sets: []dispatch.Set{
+			{Name: "a", Target: 1 << 40, Prompts: prompts("a", p.Prompts)},
+			{Name: "b", Target: 1 << 40, Samples: 2, Prompts: prompts("b", p.Prompts/3, eyrie.User, eyrie.Assistant, eyrie.User)},
+		},
+	}
+}
+
+// known: the ledger never knows of less than the vendor will charge.
+func (p *play) known(led *ledger.Ledger) error {
+	total := p.bank.total()
+	if total > led.Spent()+led.InFlight()+led.Unbilled() {
+		return fmt.Errorf("the books come to %s; the ledger knows of %s spent and %s held", total, led.Spent(), led.InFlight()+led.Unbilled())
+	}
+	if led.Spent() > total && !p.Others {
+		return fmt.Errorf("the ledger says %s was spent, and the books come to %s", led.Spent(), total)
+	}
+	return nil
+}
+
+// check holds at the end of every life.
+func (p *play) check(l life, led *ledger.Ledger, res dispatch.Result) error {
+	if total := p.bank.total(); total > p.allowed {
+		return fmt.Errorf("the books come to %s, and %s was allowed", total, p.allowed)
+	}
+	if errors.Is(res.Err, errDead) || res.Stop == dispatch.Broken {
+		return nil // the ledger died with the process
+	}
+	if err := p.known(led); err != nil {
+		return err
+	}
+	if led.InFlight() != 0 {
+		return fmt.Errorf("%s is in flight after the run", led.InFlight())
+	}
+	if res.Stop == dispatch.BudgetReached && p.cheapest() <= led.Free() {
+		return fmt.Errorf("the budget is said to be reached with %s free, and a request holds %s", led.Free(), p.cheapest())
+	}
+	return nil
+}
+
+// cheapest is the least that any request can be sure to find room for, at
+// whichever of a lane's prices the program knows.
+func (p *play) cheapest() eyrie.Money {
+	least := eyrie.MaxMoney
+	for _, f := range p.Tariffs {
+		hold := func(since time.Duration) eyrie.Money {
+			return f.at(since).lane().WorstCase(p.PromptLen+p.PromptLen/50+16, p.MaxTokens)
+		}
+		least = min(least, max(hold(0), hold(f.DearerAt)))
+	}
+	return least
+}
+
+// TestTheBooksNeverPassTheBudget plays random runs; more of them with
+// -rapid.checks.
+func TestTheBooksNeverPassTheBudget(t *testing.T) {
+	ended, events := map[dispatch.Stop]int{}, map[string]int{}
+	rapid.Check(t, func(rt *rapid.T) {
+		p := &play{schedule: drawSchedule(rt), ended: ended}
+		var err error
+		synctest.Test(t, func(t *testing.T) { err = p.run(t) })
+		if err != nil {
+			rt.Fatal(err)
+		}
+		for what, n := range p.bank.events {
+			events[what] += n
+		}
+	})
+	t.Logf("runs ended %v; requests %v", ended, events)
+}
