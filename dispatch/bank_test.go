@@ -97,8 +97,6 @@ type bank struct {
 	calls   int
 	books   map[string]*entry
 	foreign int64 // what others have used
-	cut     int   // streams that the program cut
-	wasted  int64 // what those cost
 	events  map[string]int
 }
 
@@ -273,15 +271,7 @@ func (b *bank) breakOff(ctx context.Context, o *order, came int) {
 	}
 	b.count("cut")
 	b.book(o, cost, after, o.rng.IntN(100) < b.habits.NoBill)
-	if errors.Is(context.Cause(ctx), errCutByProgram) {
-		b.mu.Lock()
-		b.cut++
-		b.wasted += cost
-		b.mu.Unlock()
-	}
 }
-
-var errCutByProgram = errors.New("unused")
 
 func (b *bank) Bill(_ context.Context, id string) (eyrie.Money, error) {
 	b.mu.Lock()

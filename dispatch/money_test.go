@@ -30,6 +30,9 @@ import (
 // the time the longest answer took, of the end of its stream. A vendor that
 // breaks the first three is found out by its own bills, and one that charges
 // without saying so by the key's usage.
+//
+// An account that others use too tells nothing of what one run used: what only
+// it could settle stays held.
 
 // life is one process's work on a run.
 type life struct {
@@ -255,11 +258,11 @@ func (p *play) cheapest() eyrie.Money {
 	return least
 }
 
-// TestTheBooksNeverPassTheBudget plays random runs; more of them with
-// -rapid.checks.
+// TestTheBooksNeverPassTheBudget plays some hundred random runs; more of them
+// with -rapid.checks.
 func TestTheBooksNeverPassTheBudget(t *testing.T) {
 	ended, events := map[dispatch.Stop]int{}, map[string]int{}
-	rapid.Check(t, func(rt *rapid.T) {
+	check := func(rt *rapid.T) {
 		p := &play{schedule: drawSchedule(rt), ended: ended}
 		var err error
 		synctest.Test(t, func(t *testing.T) { err = p.run(t) })
@@ -269,6 +272,67 @@ func TestTheBooksNeverPassTheBudget(t *testing.T) {
 		for what, n := range p.bank.events {
 			events[what] += n
 		}
-	})
+	}
+	for range 4 {
+		rapid.Check(t, check)
+		if testing.Short() {
+			break
+		}
+	}
 	t.Logf("runs ended %v; requests %v", ended, events)
+	for _, s := range []dispatch.Stop{dispatch.Exhausted, dispatch.BudgetReached, dispatch.Interrupted, dispatch.Broken} {
+		if ended[s] == 0 {
+			t.Errorf("not one run ended with %v: the schedules are too tame", s)
+		}
+	}
+	for _, what := range []string{"whole", "cut", "error", "nameless", "refused", "useless"} {
+		if events[what] == 0 {
+			t.Errorf("not one request was %s: the schedules are too tame", what)
+		}
+	}
+}
+
+// TestASharedAccountSettlesNothing: a run whose key others use all the time
+// comes to its end, and what only the account could settle stays held.
+func TestASharedAccountSettlesNothing(t *testing.T) {
+	for name, others := range map[string]eyrie.Money{"a little now and then": 1, "more than this run": eyrie.Dollar} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(eyrie.Dollar, func(n int, q *eyrie.Request) (*eyrie.Answer, time.Duration, error) {
+					return good(q, 50), time.Second, nil
+				})
+				m := &meteredFake{fake: r.engine, used: func(since time.Duration) eyrie.Money { return others * eyrie.Money(since/time.Second) }}
+				r.cfg.Lanes[0].Engine = m
+				r.cfg.Sets = []dispatch.Set{{Name: "a", Target: 1 << 40, Prompts: prompts("a", 3)}}
+				r.cfg.State.Apply(journal.Entry{Record: &eyrie.SessionRecord{AccountUsage: new(eyrie.Money)}})
+				for _, rec := range []eyrie.Record{&eyrie.SessionRecord{Budget: eyrie.Dollar}, &eyrie.StartedRecord{Attempt: 1, Hold: 5}} {
+					r.journal.Append(rec)
+					r.cfg.Ledger.Apply(rec)
+					r.cfg.State.Apply(journal.Entry{Record: rec})
+				}
+				r.cfg.Ledger.Abandon()
+				r.journal.Append(&eyrie.SessionRecord{Budget: eyrie.Dollar})
+				res := r.run(t)
+				if res.Stop != dispatch.Exhausted || res.Snapshot.Unbilled != 5 {
+					t.Errorf("the run ended: %v, with %s held; want the hold of the attempt that nobody knows of", res.Stop, res.Snapshot.Unbilled)
+				}
+			})
+		})
+	}
+}
+
+// meteredFake is a fake whose account shows its books, and what others use.
+type meteredFake struct {
+	*fake
+	began time.Time
+	used  func(since time.Duration) eyrie.Money
+}
+
+func (m *meteredFake) Usage(context.Context) (eyrie.Money, error) {
+	if m.began.IsZero() {
+		m.began = time.Now()
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.billed + m.used(time.Since(m.began)), nil
 }
