@@ -37,7 +37,11 @@ func ExamplePrompt_Ask() {
 		{Role: eyrie.User, Content: "Where does it nest?"},
 	}}
 	fmt.Println(p.Turns(), "turns")
-	for _, m := range p.Ask(1, []*eyrie.Answer{{Content: "An eagle."}}) {
+	ask, err := p.Ask(1, []*eyrie.Answer{{Content: "An eagle."}})
+	if err != nil {
+		panic(err)
+	}
+	for _, m := range ask {
 		fmt.Printf("%s: %s\n", m.Role, m.Content)
 	}
 

@@ -28,8 +28,10 @@ type PromptRecord struct {
 	Ordinal  int            `json:"ordinal"`
 	Messages []Message      `json:"messages"`
 	Tools    jsontext.Value `json:"tools,omitzero"`
-	Split    string         `json:"split,omitzero"`
-	Origin   Origin         `json:"origin,omitzero"`
+	// Given is set where the assistant messages are context, not turns.
+	Given  bool   `json:"given,omitzero"`
+	Split  string `json:"split,omitzero"`
+	Origin Origin `json:"origin,omitzero"`
 }
 
 // StartedRecord says that a request is about to be sent, and what was
@@ -69,6 +71,9 @@ type EndedRecord struct {
 	OK     bool   `json:"ok"`
 	Class  string `json:"class,omitzero"`
 	Detail string `json:"detail,omitzero"`
+	// Break says why the conversation ends with this accepted answer although
+	// the data set goes on.
+	Break Break `json:"break,omitzero"`
 	// Charged says whether Cost is known; where it is not, the hold stays, or
 	// as much of it as Hold says when that is given.
 	Charged Charged `json:"charged"`

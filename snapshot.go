@@ -34,6 +34,8 @@ type SetSnapshot struct {
 	GaveUp    int
 	Running   int
 	Exhausted bool // its prompts are used up
+	// Breaks counts its conversations that ended early, by reason.
+	Breaks map[Break]int
 }
 
 // LaneSnapshot is what one lane is doing.

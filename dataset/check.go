@@ -72,11 +72,12 @@ func checkText(p *eyrie.Prompt, raw []byte, special func(string) bool) *drop {
 func hasNul(s string) bool { return strings.IndexByte(s, 0) >= 0 }
 
 // anyText reports whether bad holds for any text of the prompt, with or
-// without what the assistant says.
+// without what the assistant says; what it says counts in any case where it is
+// given.
 func anyText(p *eyrie.Prompt, assistant bool, bad func(string) bool) bool {
 	for i := range p.Messages {
 		m := &p.Messages[i]
-		if m.Role == eyrie.Assistant && !assistant {
+		if m.Role == eyrie.Assistant && !assistant && !p.Given {
 			continue
 		}
 		if bad(m.Content) || bad(m.Reasoning) || bad(m.Name) || bad(m.ToolCallID) {

@@ -63,6 +63,7 @@ func (p *pass) read(r row) (*eyrie.Prompt, *drop) {
 		d = check(prompt)
 	}
 	if d == nil {
+		prompt = prompt.Only(p.set.opts.Turns)
 		d = checkText(prompt, r.raw, p.set.opts.Special)
 	}
 	if d != nil {

@@ -49,9 +49,12 @@ func (s Source) wrap(err error) error {
 // Options say how a set is read. The zero value is ready to use.
 type Options struct {
 	Layout Layout // [Auto] or empty finds out
+	// Turns says which turns of a conversation are asked for; empty means all.
+	// A prompt holds what these need and no more.
+	Turns eyrie.Turns
 	// Special reports whether text spells a control token of the model, such
 	// as "<|im_end|>". It is asked about every text that would be sent: not
-	// about messages of the assistant, which the model writes anew. Nil asks
+	// about messages of the assistant that the model writes anew. Nil asks
 	// nothing.
 	Special func(string) bool
 }

@@ -54,6 +54,7 @@ type attempt struct {
 	// Set when it is over.
 	answer *eyrie.Answer
 	err    *eyrie.Error
+	more   bool // the conversation goes on after it
 }
 
 // run makes the attempt and journals it. It runs in a goroutine of its own and
@@ -61,7 +62,7 @@ type attempt struct {
 func (r *Runner) attempt(ctx context.Context, a *attempt) {
 	m := message{kind: ended, set: a.task.set, attempt: a}
 	m.err = r.journaled(ctx, a)
-	if m.err == nil && a.err == nil && a.task.conv.prompt.Continues(a.task.gen.Turn, a.answer) {
+	if m.err == nil && a.more {
 		m.next = r.nextTurn(a)
 	}
 	r.send(m)
@@ -94,6 +95,8 @@ func (r *Runner) journaled(ctx context.Context, a *attempt) error {
 	}
 	if a.err != nil {
 		rec.Class, rec.Detail = a.err.Class, clip(a.err.Error())
+	} else {
+		a.more, rec.Break = a.task.conv.prompt.Continues(g.Turn, a.answer)
 	}
 	ref, err = r.cfg.Journal.Append(rec)
 	if err != nil {

@@ -85,6 +85,8 @@ type Set struct {
 	Target  int64 // output tokens
 	Seeded  int64 // output tokens that came from elsewhere
 	Samples int   // answers per prompt
+	// Pairing says how the set's tool results find the model's calls.
+	Pairing eyrie.Pairing
 	// Prompts yields the set's prompts, the same ones in the same order each
 	// time it is ranged over.
 	Prompts iter.Seq2[*eyrie.Prompt, error]

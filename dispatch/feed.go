@@ -68,6 +68,9 @@ func (f *feeder) rounds(ctx context.Context) error {
 // conversation finds the first turn that is still to be made and queues it.
 func (f *feeder) conversation(ctx context.Context, p *eyrie.Prompt, sample int) error {
 	cfg := &f.run.cfg
+	paired := *p
+	p = &paired
+	p.Pairing = f.set.Pairing
 	c := &conversation{prompt: p, digest: p.Digest(), sample: sample, sampling: cfg.Sampling.Digest()}
 	for turn := range p.Turns() {
 		key := c.key(cfg.Model, turn)
@@ -80,7 +83,7 @@ func (f *feeder) conversation(ctx context.Context, p *eyrie.Prompt, sample int) 
 			return err
 		}
 		a := rec.Answer()
-		if !p.Continues(turn, a) {
+		if more, _ := p.Continues(turn, a); !more {
 			return nil
 		}
 		c.answers = append(c.answers, a)
@@ -116,7 +119,7 @@ func (c *conversation) key(model string, turn int) eyrie.Key {
 
 func (c *conversation) record() *eyrie.PromptRecord {
 	p := c.prompt
-	return &eyrie.PromptRecord{Prompt: c.digest, Set: p.Set, ID: p.ID, Ordinal: p.Ordinal, Messages: p.Messages, Tools: p.Tools, Split: p.Split, Origin: p.Origin}
+	return &eyrie.PromptRecord{Prompt: c.digest, Set: p.Set, ID: p.ID, Ordinal: p.Ordinal, Messages: p.Messages, Tools: p.Tools, Given: p.Given, Split: p.Split, Origin: p.Origin}
 }
 
 // prepare builds the generation of a turn and counts its prompt. The task is
@@ -124,10 +127,13 @@ func (c *conversation) record() *eyrie.PromptRecord {
 func (r *Runner) prepare(set int, c *conversation, turn int) (*task, error) {
 	t := &task{set: set, conv: c, gen: eyrie.Generation{
 		Key: c.key(r.cfg.Model, turn), Set: r.cfg.Sets[set].Name, PromptID: c.prompt.ID, Prompt: c.digest,
-		Turn: turn, Sample: c.sample, Messages: c.prompt.Ask(turn, c.answers), Tools: c.prompt.Tools,
+		Turn: turn, Sample: c.sample, Tools: c.prompt.Tools,
 	}}
-	n, err := r.cfg.Count(&t.gen)
-	t.gen.PromptTokens = n
+	var err error
+	if t.gen.Messages, err = c.prompt.Ask(turn, c.answers); err != nil {
+		return t, err
+	}
+	t.gen.PromptTokens, err = r.cfg.Count(&t.gen)
 	return t, err
 }
 

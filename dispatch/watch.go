@@ -49,6 +49,7 @@ func (s *scheduler) publish(now time.Time) {
 		snap.Sets = append(snap.Sets, eyrie.SetSnapshot{
 			Name: st.Name, Target: st.Target, Have: s.shares[i].Have, Seeded: st.Seeded, Rows: have.Rows,
 			GaveUp: have.GaveUp, Running: st.running, Exhausted: st.fed && !st.hasTask(),
+			Breaks: s.cfg.State.Breaks(st.Name),
 		})
 		missing += max(0, st.Target-s.shares[i].Have)
 	}

@@ -23,7 +23,7 @@ func (c *conversation) item(h *Harvest, rd *journal.Reader, e *entry) (*Item, er
 		if err != nil {
 			return nil, err
 		}
-		c.prompt = &eyrie.Prompt{Set: rec.Set, ID: rec.ID, Ordinal: rec.Ordinal, Messages: rec.Messages, Tools: rec.Tools, Split: rec.Split, Origin: rec.Origin}
+		c.prompt = &eyrie.Prompt{Set: rec.Set, ID: rec.ID, Ordinal: rec.Ordinal, Messages: rec.Messages, Tools: rec.Tools, Given: rec.Given, Split: rec.Split, Origin: rec.Origin}
 		c.digest, c.answers = e.prompt, nil
 	}
 	if c.sample != e.sample || e.turn == 0 {
@@ -52,8 +52,9 @@ func (c *conversation) item(h *Harvest, rd *journal.Reader, e *entry) (*Item, er
 	}
 	item := &Item{Record: rec, Sampling: started.Sampling, Split: c.prompt.Split, Origin: c.prompt.Origin, Generation: eyrie.Generation{
 		Key: rec.Key, Set: e.set, PromptID: c.prompt.ID, Prompt: e.prompt, Turn: e.turn, Sample: e.sample,
-		Messages: c.prompt.Ask(e.turn, c.answers), Tools: c.prompt.Tools, PromptTokens: started.PromptTokens,
+		Tools: c.prompt.Tools, PromptTokens: started.PromptTokens,
 	}}
+	item.Generation.Messages, item.Err = c.prompt.Ask(e.turn, c.answers)
 	c.answers = append(c.answers, rec.Answer())
 	return item, nil
 }

@@ -53,7 +53,9 @@ func (h *Harvest) items(entries iter.Seq[*entry], work func(*Item)) iter.Seq2[*I
 		for range runtime.GOMAXPROCS(0) {
 			wg.Go(func() {
 				for j := range jobs {
-					work(j.item)
+					if j.item.Err == nil {
+						work(j.item)
+					}
 					j.out <- result{item: j.item}
 				}
 			})

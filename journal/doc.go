@@ -61,7 +61,7 @@
 // magics are 32-bit and little-endian. The offset of a record is that in the
 // text, so a [Ref] is the same before and after.
 //
-// NNNNNN.idx is "EYRIEIDX", the index's version (1) and the CRC-32C of all that
+// NNNNNN.idx is "EYRIEIDX", the index's version (2) and the CRC-32C of all that
 // follows, both 32-bit little-endian, and then numbers as uvarints: the
 // segment, the size of its text, how many names there are and each name as
 // length and bytes, how many entries there are, and the entries. An entry is
@@ -71,7 +71,7 @@
 // kinds 2 to 5 the record's fields but its text, in the order of the coder in
 // index.go, and for the others the line itself. Numbers that may be negative
 // are zigzag uvarints, digests are their bytes, texts are length and bytes, and
-// a data set, lane, class, provider, model, finish reason or sampling (as JSON)
+// a data set, lane, class, break, provider, model, finish reason or sampling (as JSON)
 // is the number of a name. An index can always be made anew from its segment,
 // and is, when it is missing, damaged or of another version.
 //

@@ -20,7 +20,7 @@ import (
 
 const (
 	indexMagic   = "EYRIEIDX"
-	indexVersion = 1
+	indexVersion = 2
 	indexHead    = len(indexMagic) + 4 + 4
 )
 
@@ -168,6 +168,12 @@ func (c *coder) prompt(r *eyrie.PromptRecord) {
 	c.name(&r.Set)
 	c.text(&r.ID)
 	number(c, &r.Ordinal)
+	c.flag(&r.Given)
+	c.name(&r.Split)
+	c.name(&r.Origin.Licence)
+	c.name(&r.Origin.Source)
+	c.name(&r.Origin.Category)
+	c.name(&r.Origin.Language)
 }
 
 func (c *coder) started(r *eyrie.StartedRecord) {
@@ -200,6 +206,7 @@ func (c *coder) ended(r *eyrie.EndedRecord) {
 	c.flag(&r.OK)
 	c.name(&r.Class)
 	c.text(&r.Detail)
+	c.name((*string)(&r.Break))
 	number(c, &r.Charged)
 	number(c, &r.Cost)
 	number(c, &r.Hold)

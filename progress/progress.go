@@ -25,6 +25,7 @@ type State struct {
 	prompts table[struct{}]
 	open    map[int64]opened // attempts without an end
 	sets    map[string]*Set
+	breaks  map[string]map[eyrie.Break]int // of each set
 	lanes   map[string]*Lane
 	last    int64
 	usage   *eyrie.Money
@@ -68,7 +69,7 @@ func New() *State {
 	return &State{
 		far: map[eyrie.Key]journal.Ref{}, gaveUp: map[eyrie.Key]struct{}{}, paid: map[eyrie.Key]int{},
 		claimed: map[eyrie.Key]struct{}{}, open: map[int64]opened{},
-		sets: map[string]*Set{}, lanes: map[string]*Lane{},
+		sets: map[string]*Set{}, breaks: map[string]map[eyrie.Break]int{}, lanes: map[string]*Lane{},
 	}
 }
 
@@ -145,6 +146,12 @@ func (s *State) ended(r *eyrie.EndedRecord, ref journal.Ref) {
 	}
 	delete(s.paid, r.Key)
 	delete(s.claimed, r.Key)
+	if r.Break != "" {
+		if s.breaks[r.Set] == nil {
+			s.breaks[r.Set] = map[eyrie.Break]int{}
+		}
+		s.breaks[r.Set][r.Break]++
+	}
 	set.Rows++
 	set.PromptTokens += int64(r.Usage.PromptTokens)
 	set.CompletionTokens += int64(r.Usage.CompletionTokens)
@@ -312,6 +319,14 @@ func (s *State) Set(name string) Set {
 		return *v
 	}
 	return Set{Name: name}
+}
+
+// Breaks counts the conversations of a set that ended before the data set's did,
+// by reason; nil where there are none.
+func (s *State) Breaks(set string) map[eyrie.Break]int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return maps.Clone(s.breaks[set])
 }
 
 // Sets lists the data sets that have anything, sorted by name.

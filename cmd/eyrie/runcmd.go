@@ -227,7 +227,7 @@ func (a *app) dispatch(ctx context.Context, s *session, j *journal.Journal, st *
 	}
 	for i, d := range s.job.Datasets {
 		cfg.Sets = append(cfg.Sets, dispatch.Set{
-			Name: d.Name, Target: d.Tokens, Seeded: s.seeded[i], Samples: d.Samples, Prompts: s.sets[i].Prompts(),
+			Name: d.Name, Target: d.Tokens, Seeded: s.seeded[i], Samples: d.Samples, Pairing: d.Tools, Prompts: s.sets[i].Prompts(),
 		})
 	}
 	cfg.Refresh, cfg.RefreshEvery = s.refresh(root)

@@ -88,7 +88,7 @@ func (s *session) openSets() error {
 	var errs []error
 	for _, d := range s.job.Datasets {
 		set, err := dataset.Open(dataset.Source{Set: d.Name, Path: d.Path}, dataset.Options{
-			Layout: dataset.Layout(d.Layout), Special: s.model.spellsSpecial,
+			Layout: dataset.Layout(d.Layout), Turns: d.Turns, Special: s.model.spellsSpecial,
 		})
 		errs = append(errs, err)
 		s.sets = append(s.sets, set)

@@ -80,6 +80,7 @@ func readRun(root *os.Root, man *runManifest) (eyrie.Snapshot, *progress.State, 
 		have := st.Set(s.Name)
 		snap.Sets = append(snap.Sets, eyrie.SetSnapshot{
 			Name: s.Name, Target: s.Target, Have: s.Seeded + have.CompletionTokens, Seeded: s.Seeded, Rows: have.Rows, GaveUp: have.GaveUp,
+			Breaks: st.Breaks(s.Name),
 		})
 	}
 	for _, l := range st.Lanes() {
@@ -106,6 +107,7 @@ func printRun(w io.Writer, s eyrie.Snapshot, st *progress.State) {
 		fmt.Fprintf(t, "%s\t%s\t%d\t\t%d\t\t%s\t%s\n", l.Name, short(l.Tokens), l.Rows, l.Attempts, l.Cost.Cents(), failures(l))
 	}
 	t.Flush()
+	printBreaks(w, s.Sets)
 	fmt.Fprintf(w, "\nspent %s of %s", s.Spent, s.Budget.Cents())
 	if s.InFlight > 0 {
 		fmt.Fprintf(w, ", %s held for requests in flight", s.InFlight.Cents())
@@ -114,6 +116,23 @@ func printRun(w io.Writer, s eyrie.Snapshot, st *progress.State) {
 		fmt.Fprintf(w, ", %s held for answers whose bill has not been read", s.Unbilled.Cents())
 	}
 	fmt.Fprintln(w)
+}
+
+// printBreaks says of each set how many conversations ended early, and why.
+func printBreaks(w io.Writer, sets []eyrie.SetSnapshot) {
+	for _, x := range sets {
+		var total int
+		var parts []string
+		for _, why := range eyrie.Breaks {
+			if n := x.Breaks[why]; n > 0 {
+				total += n
+				parts = append(parts, fmt.Sprintf("%d× %s", n, why))
+			}
+		}
+		if total > 0 {
+			fmt.Fprintf(w, "\n%s: %d conversations end before the data set's: %s\n", x.Name, total, strings.Join(parts, ", "))
+		}
+	}
 }
 
 func failures(l eyrie.LaneSnapshot) string {

@@ -35,6 +35,8 @@ type setStatus struct {
 	Rows     int    `json:"rows"`
 	GaveUp   int    `json:"given_up"`
 	InFlight int    `json:"requests_in_flight"`
+	// EndedEarly counts conversations that ended before the data set's did.
+	EndedEarly map[eyrie.Break]int `json:"ended_early,omitzero"`
 }
 
 type laneStatus struct {
@@ -55,7 +57,7 @@ func newStatusJSON(state string, s eyrie.Snapshot) *statusJSON {
 		Running: s.Running, Bills: s.Bills, TokensPerSecond: s.TokensPerSecond, ETASeconds: s.ETA.Seconds(), Idle: s.Idle,
 	}
 	for _, x := range s.Sets {
-		out.Sets = append(out.Sets, setStatus{x.Name, x.Target, x.Have, x.Seeded, x.Rows, x.GaveUp, x.Running})
+		out.Sets = append(out.Sets, setStatus{x.Name, x.Target, x.Have, x.Seeded, x.Rows, x.GaveUp, x.Running, x.Breaks})
 	}
 	for _, l := range s.Lanes {
 		out.Lanes = append(out.Lanes, laneStatus{l.Name, l.Running, l.Limit, l.Attempts, l.Rows, l.Tokens, l.Cost, l.Failures, l.Closed})

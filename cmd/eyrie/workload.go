@@ -63,7 +63,11 @@ func (s *session) loadOf(ctx context.Context, set *dataset.Set, rows int) (*setL
 // one is taken to be longer by the texts that come in between, of which the
 // data set's own answers stand for those that will be there.
 func (v *setLoad) count(m *modelFolder, p *eyrie.Prompt, sampling eyrie.Sampling) {
-	n, err := m.count(&eyrie.Generation{Messages: p.Ask(0, nil), Tools: p.Tools}, sampling)
+	messages, err := p.Ask(0, nil)
+	if err != nil {
+		return
+	}
+	n, err := m.count(&eyrie.Generation{Messages: messages, Tools: p.Tools}, sampling)
 	if err != nil {
 		return // given up by name when its turn comes
 	}

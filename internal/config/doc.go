@@ -37,6 +37,8 @@
 //	    path: prompts/code.jsonl      required; a file of prompts
 //	    tokens: 10M                   required; output tokens wanted: 10M, 500k, 1.5M, 10_000_000
 //	    samples: 1                    answers to one prompt, 1 to 1000
+//	    turns: all                    all, last or first: which answers of a conversation are made
+//	    tools: exact                  exact or name: how results find the model's own calls
 //	    layout: auto                  auto, messages or sharegpt
 //	    seed_from: old-run            a run folder or a .jsonl file whose answers are taken over; none
 //	engines:                          required; one or more, each under the name of its kind

@@ -13,7 +13,7 @@ import (
 // known are the keys of each mapping, as faults list them.
 var known = strings.NewReplacer(
 	"{job}", "model, tokenizer, budget, output, thinking, sampling, concurrency, attempts, fit, deadline, datasets, engines",
-	"{dataset}", "name, path, tokens, samples, layout, seed_from",
+	"{dataset}", "name, path, tokens, samples, turns, tools, layout, seed_from",
 	"{openrouter}", "base_url, key_file, quantization, precision, only, ignore, prefer, max_price, min_status, min_uptime, data_collection, zdr, distillable, logprobs, catalogue_every",
 	"{sampling}", "temperature, top_p, top_k, min_p, seed, max_tokens, effort, stop",
 )

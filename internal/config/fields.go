@@ -168,7 +168,7 @@ func (r *reader) datasets(v value, j *Job) {
 	}
 	first := map[string]int{}
 	for i := range v.items {
-		d := Dataset{Samples: 1, Layout: "auto"}
+		d := Dataset{Samples: 1, Turns: eyrie.AllTurns, Tools: eyrie.PairExact, Layout: "auto"}
 		at := v.item(i)
 		fields(r, at, datasetFields(), &d)
 		j.Datasets = append(j.Datasets, d)
@@ -210,6 +210,14 @@ func datasetFields() []field[Dataset] {
 		{"samples", "", func(r *reader, v value, d *Dataset) {
 			n, _ := r.whole(v, 1, 1000)
 			d.Samples = int(n)
+		}},
+		{"turns", "", func(r *reader, v value, d *Dataset) {
+			word, _ := r.choice(v, string(eyrie.AllTurns), string(eyrie.LastTurn), string(eyrie.FirstTurn))
+			d.Turns = eyrie.Turns(word)
+		}},
+		{"tools", "", func(r *reader, v value, d *Dataset) {
+			word, _ := r.choice(v, string(eyrie.PairExact), string(eyrie.PairByName))
+			d.Tools = eyrie.Pairing(word)
 		}},
 		{"layout", "", func(r *reader, v value, d *Dataset) {
 			d.Layout, _ = r.choice(v, "auto", "messages", "sharegpt")

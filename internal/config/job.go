@@ -37,6 +37,8 @@ type Dataset struct {
 	Path     string
 	Tokens   int64 // output tokens wanted
 	Samples  int   // answers to one prompt
+	Turns    eyrie.Turns
+	Tools    eyrie.Pairing // how tool results find the model's calls
 	Layout   string
 	SeedFrom string // a run folder or a file of rows; empty when not given
 }

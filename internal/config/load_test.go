@@ -72,7 +72,7 @@ func TestDefaults(t *testing.T) {
 		Sampling:    eyrie.Sampling{MaxTokens: 8192, Thinking: true},
 		Concurrency: 2000,
 		Attempts:    4,
-		Datasets:    []config.Dataset{{Name: "code", Path: "prompts.jsonl", Tokens: 10_000_000, Samples: 1, Layout: "auto"}},
+		Datasets:    []config.Dataset{{Name: "code", Path: "prompts.jsonl", Tokens: 10_000_000, Samples: 1, Turns: "all", Tools: "exact", Layout: "auto"}},
 		Engines:     []config.Engine{{Name: "openrouter", OpenRouter: &config.OpenRouter{BaseURL: config.DefaultBaseURL, CatalogueEvery: 5 * time.Minute}}},
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -94,7 +94,7 @@ sampling: {temperature: 1.0, top_p: 0.95, top_k: 40, min_p:, seed: -7, max_token
 concurrency: 100_000
 attempts: 1
 datasets:
-  - {name: code, path: prompts.jsonl, tokens: 1.5M, samples: 3, layout: sharegpt, seed_from: old-run}
+  - {name: code, path: prompts.jsonl, tokens: 1.5M, samples: 3, turns: last, tools: name, layout: sharegpt, seed_from: old-run}
   - {name: B-4_x.y, path: prompts.jsonl, tokens: 10_000_000, seed_from: rows.jsonl}
 engines:
   - openrouter:
@@ -136,8 +136,8 @@ engines:
 		Concurrency: 100_000,
 		Attempts:    1,
 		Datasets: []config.Dataset{
-			{Name: "code", Path: in("prompts.jsonl"), Tokens: 1_500_000, Samples: 3, Layout: "sharegpt", SeedFrom: in("old-run")},
-			{Name: "B-4_x.y", Path: in("prompts.jsonl"), Tokens: 10_000_000, Samples: 1, Layout: "auto", SeedFrom: in("rows.jsonl")},
+			{Name: "code", Path: in("prompts.jsonl"), Tokens: 1_500_000, Samples: 3, Turns: "last", Tools: "name", Layout: "sharegpt", SeedFrom: in("old-run")},
+			{Name: "B-4_x.y", Path: in("prompts.jsonl"), Tokens: 10_000_000, Samples: 1, Turns: "all", Tools: "exact", Layout: "auto", SeedFrom: in("rows.jsonl")},
 		},
 		Engines: []config.Engine{
 			{Name: "openrouter", OpenRouter: &config.OpenRouter{

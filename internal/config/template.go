@@ -81,6 +81,13 @@ datasets:
     tokens: 1M
     # Answers to one prompt, 1 to 1000.
     # samples: 1
+    # Which answers of a conversation are made: all, each on the model's own
+    # earlier answers; last, on the data set's earlier answers; or first.
+    # turns: all
+    # How the data set's tool results find the calls that the model makes: exact,
+    # by name and arguments; or name, also by the name alone where each side
+    # calls it once. A conversation whose calls have no results ends there.
+    # tools: exact
     # auto, messages ("messages": [{"role", "content"}]) or
     # sharegpt ("conversations": [{"from", "value"}]).
     # layout: auto
