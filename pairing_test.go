@@ -164,8 +164,8 @@ func TestCallsWithoutIDs(t *testing.T) {
 		user("q"), {Role: eyrie.Assistant, ToolCalls: callsOf("f{1} f{2} g{}")}, toolResult("one"), toolResult("two"), toolResult("three"),
 	}}
 	for given, want := range map[string]string{
-		"f{1} f{2} g{}":       "functions.f:0:one functions.f:1:two functions.g:2:three",
-		"x=f{1} x=f{2} x=g{}": "x:one functions.f:1:two functions.g:2:three",
+		"f{1} f{2} g{}":                             "functions.f:0:one functions.f:1:two functions.g:2:three",
+		"x=f{1} x=f{2} x=g{}":                       "x:one functions.f:1:two functions.g:2:three",
 		"functions.f:1=f{1} functions.f:1=f{2} g{}": "functions.f:1:one functions.f:2:two functions.g:2:three",
 	} {
 		answer := &eyrie.Answer{FinishReason: eyrie.FinishToolCalls, ToolCalls: callsOf(given)}
