@@ -89,12 +89,14 @@ var modules = map[string][]string{
 		".", "chat", "cmd/eyrie", "dataset", "emulator", "emulator/internal/kimi", "engine/*", "engine/internal/server", "export",
 		"internal/config", "jinja", "journal", "tokenizer", "tokenizer/internal/oracle",
 	},
-	"github.com/goccy/go-yaml":      {"emulator", "internal/config"},
-	"github.com/klauspost/compress": {"journal"},
-	"github.com/spf13/cobra":        {"cmd/eyrie"},
-	"github.com/spf13/pflag":        {"cmd/eyrie"},
-	"golang.org/x/sys":              {"internal/config"},
-	"golang.org/x/term":             {"cmd/eyrie"},
+	"github.com/goccy/go-yaml":         {"emulator", "internal/config"},
+	"github.com/klauspost/compress":    {"export", "journal"},
+	"github.com/apache/arrow-go/v18":   {"export"},
+	"github.com/parquet-go/parquet-go": {"export"},
+	"github.com/spf13/cobra":           {"cmd/eyrie"},
+	"github.com/spf13/pflag":           {"cmd/eyrie"},
+	"golang.org/x/sys":                 {"internal/config"},
+	"golang.org/x/term":                {"cmd/eyrie"},
 }
 
 // world says which packages may import those parts of the standard library

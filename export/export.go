@@ -1,22 +1,15 @@
 package export
 
 import (
-	"bufio"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
-	"io"
-	"io/fs"
 	"iter"
 	"os"
-	"path"
+	"runtime"
 	"slices"
 
 	"github.com/eyrie-ai/eyrie"
-	"github.com/eyrie-ai/eyrie/internal/durable"
 )
 
 // Row is one generation with all that is known of it.
@@ -24,203 +17,149 @@ type Row struct {
 	ID   string
 	IDs  eyrie.Row
 	Meta Meta
+	// Messages and Tools are what the model was asked, Answer is what it said.
+	// Only formats of conversations need them.
+	Messages []eyrie.Message
+	Tools    []byte // a JSON array of declarations, or nil
+	Answer   eyrie.Message
 	// Err says why there are no ids.
 	Err error
 }
 
-// Options say what is exported.
+// Options say what is exported, and how.
 type Options struct {
+	// Format says what is written; nil means [Default].
+	Format *Format
 	// Include lists the classes of ids that are exported; nil means the
 	// certified ones.
 	Include []eyrie.Known
-	// Force allows an existing export to be replaced by one with fewer rows.
+	// Text also lets rows without ids into formats of conversations: their text
+	// is known, and whether it is all of the text is not.
+	Text bool
+	// Force allows an existing export to be replaced by one with fewer rows, or
+	// of another format.
 	Force bool
+	// ShardBytes and ShardRows are the most that a file of rows may hold; a
+	// single block of rows may pass ShardBytes. Zero leaves it to the format.
+	ShardBytes int64
+	ShardRows  int
+	// Decode appends the text of ids. Where it is set, formats that have a text
+	// beside the ids write it.
+	Decode func(dst []byte, ids []int32) ([]byte, error)
+	// Thinks says that the run has answers with reasoning in them.
+	Thinks bool
+	// VocabSize is how many ids the model has, DraftVocab how many the drafter is
+	// to have. Without them no draft vocabulary is written.
+	VocabSize  int
+	DraftVocab int
 	// Run describes the run for the manifest.
 	Run RunInfo
 	// Surveys are what was assumed of each lane, for the manifest.
 	Surveys map[string]Survey
 }
 
-// ErrFewer is returned when an export would replace one that has more rows.
-var ErrFewer = errors.New("the export that is there has more rows")
-
-// JSONL exports the rows of one data set into the folder dir under root.
-func JSONL(root *os.Root, dir, set string, rows iter.Seq2[*Row, error], o Options) (*Manifest, error) {
+// normal fills in what is left to the format.
+func (o Options) normal() (Options, error) {
+	if o.Format == nil {
+		o.Format = Default()
+	}
 	if o.Include == nil {
 		o.Include = slices.DeleteFunc(slices.Clone(eyrie.AllKnown), func(k eyrie.Known) bool { return !k.Certified() })
 	}
-	if err := root.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("export: %w", err)
+	if o.Text && !o.Format.conversations {
+		return o, fmt.Errorf("rows without ids cannot be exported for %s, which is made of ids", o.Format.Name)
 	}
-	w := &writer{root: root, dir: dir, opts: o, manifest: newManifest(set, o)}
-	err := w.write(rows)
-	if err == nil {
-		err = w.commit()
+	if o.ShardBytes < 0 || o.ShardRows < 0 {
+		return o, fmt.Errorf("a shard of %d bytes and %d rows: want more than nothing", o.ShardBytes, o.ShardRows)
 	}
+	o.ShardBytes = cmp.Or(o.ShardBytes, o.Format.shardBytes)
+	return o, nil
+}
+
+// ErrFewer is returned when an export would replace one that has more rows.
+var ErrFewer = errors.New("the export that is there has more rows")
+
+// Write exports the rows of one data set into the folder dir under root. Rows
+// are taken one by one and not kept for longer than it takes to write them.
+//
+// After an error, and after the process was killed at any moment, the folder is
+// the one that was there before, or it is whole and new; where it has neither
+// name, it is put back by the next Write.
+func Write(root *os.Root, dir, set string, rows iter.Seq2[*Row, error], o Options) (*Manifest, error) {
+	o, err := o.normal()
 	if err != nil {
-		w.discard()
 		return nil, fmt.Errorf("export: %s: %w", set, err)
 	}
-	return w.manifest, nil
-}
-
-// The files of an export, in the order in which they are put in place.
-const (
-	trainFile    = "train.jsonl"
-	metaFile     = "meta.jsonl"
-	refusedFile  = "refused.jsonl"
-	manifestFile = "manifest.json"
-)
-
-// writer writes the files of one export aside.
-type writer struct {
-	root     *os.Root
-	dir      string
-	opts     Options
-	manifest *Manifest
-	files    []*file
-}
-
-// file is a file being written under a temporary name.
-type file struct {
-	name string
-	f    *os.File
-	buf  *bufio.Writer
-	sum  hash.Hash
-	size int64
-	line []byte
-}
-
-func (w *writer) create(name string) (*file, error) {
-	f, err := w.root.OpenFile(path.Join(w.dir, name+".partial"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	stage, err := newStage(root, dir)
 	if err != nil {
+		return nil, fmt.Errorf("export: %s: %w", set, err)
+	}
+	m, err := write(stage, set, rows, o)
+	if err != nil {
+		stage.discard()
+		return nil, fmt.Errorf("export: %s: %w", set, err)
+	}
+	return m, nil
+}
+
+func write(stage *stage, set string, rows iter.Seq2[*Row, error], o Options) (*Manifest, error) {
+	if err := stage.foreign(); err != nil {
 		return nil, err
 	}
-	out := &file{name: name, f: f, sum: sha256.New()}
-	out.buf = bufio.NewWriterSize(io.MultiWriter(f, out.sum), 1<<20)
-	w.files = append(w.files, out)
-	return out, nil
-}
-
-func (f *file) writeLine() error {
-	f.line = append(f.line, '\n')
-	f.size += int64(len(f.line))
-	_, err := f.buf.Write(f.line)
-	return err
-}
-
-func (w *writer) write(rows iter.Seq2[*Row, error]) error {
-	train, err := w.create(trainFile)
-	if err != nil {
-		return err
+	old, err := stage.before()
+	if err != nil && !o.Force {
+		return nil, err
 	}
-	meta, err := w.create(metaFile)
-	if err != nil {
-		return err
+	if old != nil && !o.Force && cmp.Or(old.Format, Default().Name) != o.Format.Name {
+		return nil, fmt.Errorf("the export that is there is for %s and this one for %s (export elsewhere with --out, or use --force)",
+			cmp.Or(old.Format, Default().Name), o.Format.Name)
 	}
-	refused, err := w.create(refusedFile)
-	if err != nil {
-		return err
+	w := &writer{
+		stage: stage, opts: o, manifest: newManifest(set, o), coder: o.Format.coder(&o),
+		counts: make([]counts, runtime.GOMAXPROCS(0)), splits: map[string]*split{},
 	}
-	for r, err := range rows {
-		if err != nil {
-			return err
-		}
-		if why := w.refuse(r); why != "" {
-			w.manifest.refuse(r)
-			refused.line, err = appendRefused(refused.line[:0], r, why)
-			if err == nil {
-				err = refused.writeLine()
-			}
-			if err != nil {
-				return err
-			}
-			continue
-		}
-		w.manifest.add(r)
-		train.line = appendTrain(train.line[:0], r)
-		if err := train.writeLine(); err != nil {
-			return err
-		}
-		if meta.line, err = appendMeta(meta.line[:0], r); err != nil {
-			return err
-		}
-		if err := meta.writeLine(); err != nil {
-			return err
-		}
+	if err := w.write(rows); err != nil {
+		return nil, err
 	}
-	return nil
+	if old != nil && !o.Force && old.Rows > w.manifest.Rows {
+		return nil, fmt.Errorf("%w: %d, and this one %d (export elsewhere with --out, or use --force)", ErrFewer, old.Rows, w.manifest.Rows)
+	}
+	if err := w.finish(); err != nil {
+		return nil, err
+	}
+	return w.manifest, stage.publish()
 }
 
 // refuse returns why a row is left out, or "".
-func (w *writer) refuse(r *Row) string {
-	switch {
-	case r.Err != nil:
+func (o *Options) refuse(r *Row) string {
+	if r.Err != nil && !o.Text {
 		return r.Err.Error()
-	case len(r.IDs.CompletionIDs) == 0:
-		return "the completion has no ids: its mask would be all zero"
-	case !slices.Contains(w.opts.Include, r.IDs.Known):
-		return cmp.Or(r.IDs.Reason, fmt.Sprintf("ids of class %s were not asked for", r.IDs.Known))
+	}
+	if r.Err == nil {
+		if len(r.IDs.CompletionIDs) == 0 {
+			return "the completion has no ids: its mask would be all zero"
+		}
+		if why := o.strange(r.IDs.PromptIDs, r.IDs.CompletionIDs); why != "" {
+			return why
+		}
+		if !slices.Contains(o.Include, r.IDs.Known) {
+			return cmp.Or(r.IDs.Reason, fmt.Sprintf("ids of class %s were not asked for", r.IDs.Known))
+		}
+	}
+	if o.Format.unfit != nil {
+		return o.Format.unfit(r)
 	}
 	return ""
 }
 
-// commit syncs the files and puts them in place, the manifest last.
-func (w *writer) commit() error {
-	if err := w.compare(); err != nil {
-		return err
-	}
-	for _, f := range w.files {
-		if err := f.buf.Flush(); err != nil {
-			return err
-		}
-		if err := f.f.Sync(); err != nil {
-			return err
-		}
-		if err := f.f.Close(); err != nil {
-			return err
-		}
-		w.manifest.Files = append(w.manifest.Files, File{f.name, f.size, hex.EncodeToString(f.sum.Sum(nil))})
-	}
-	for _, f := range w.files {
-		name := path.Join(w.dir, f.name)
-		if err := w.root.Rename(name+".partial", name); err != nil {
-			return err
+// strange says which id is none of the model's, or "".
+func (o *Options) strange(parts ...[]int32) string {
+	for _, ids := range parts {
+		for i, id := range ids {
+			if id < 0 || o.VocabSize > 0 && int(id) >= o.VocabSize {
+				return fmt.Sprintf("%d, the id at place %d of its part, is none of the model's %d", id, i, o.VocabSize)
+			}
 		}
 	}
-	b, err := w.manifest.marshal()
-	if err != nil {
-		return err
-	}
-	return durable.WriteBytes(w.root, path.Join(w.dir, manifestFile), b)
-}
-
-// compare refuses to replace an export by a smaller one.
-func (w *writer) compare() error {
-	if w.opts.Force {
-		return nil
-	}
-	b, err := fs.ReadFile(w.root.FS(), path.Join(w.dir, manifestFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	old, err := parseManifest(b)
-	if err != nil {
-		return fmt.Errorf("%s of the export that is there: %w (move the folder away, or use --force)", manifestFile, err)
-	}
-	if old.Rows > w.manifest.Rows {
-		return fmt.Errorf("%w: %d, and this one %d (export elsewhere with --out, or use --force)", ErrFewer, old.Rows, w.manifest.Rows)
-	}
-	return nil
-}
-
-// discard removes what was written aside.
-func (w *writer) discard() {
-	for _, f := range w.files {
-		f.f.Close()
-		w.root.Remove(path.Join(w.dir, f.name+".partial"))
-	}
+	return ""
 }

@@ -12,7 +12,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,7 +65,7 @@ func rows(err error, rs ...*export.Row) iter.Seq2[*export.Row, error] {
 
 func mustExport(t *testing.T, root *os.Root, o export.Options, rs ...*export.Row) *export.Manifest {
 	t.Helper()
-	m, err := export.JSONL(root, "out/code", "code", rows(nil, rs...), o)
+	m, err := export.Write(root, "out/code", "code", rows(nil, rs...), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +93,9 @@ func folder(t *testing.T, dir string) map[string]string {
 
 func names(files map[string]string) []string { return slices.Sorted(maps.Keys(files)) }
 
-var whole = []string{"out/code/manifest.json", "out/code/meta.jsonl", "out/code/refused.jsonl", "out/code/train.jsonl"}
+var whole = []string{
+	"out/code/README.md", "out/code/manifest.json", "out/code/meta.jsonl", "out/code/refused.jsonl", "out/code/token_freq.json", "out/code/train.jsonl",
+}
 
 func TestFilesByteForByte(t *testing.T) {
 	root, dir := openRoot(t)
@@ -197,29 +198,44 @@ func TestManifest(t *testing.T) {
 
 	files := folder(t, dir)
 	want := &export.Manifest{
-		Version: 1, Set: "code", Run: run, Rows: 3, Tokens: 16, SupervisedTokens: 9,
-		Known: map[string]int{"engine": 2, "counted": 1},
+		Version: 1, Set: "code", Format: "specforge", Run: run, Rows: 3, Tokens: 16, SupervisedTokens: 9, OnPolicy: 1,
+		Splits: []export.Part{{Name: "train", Rows: 3}},
+		Known:  map[string]int{"engine": 2, "counted": 1},
 		Lanes: map[string]export.Lane{
 			"atlas/int4":  {Provider: "Atlas", Rows: 2, SupervisedTokens: 4, Cost: 3_000_000_000},
 			"novita/int4": {Provider: "Novita", Rows: 1, SupervisedTokens: 5, Cost: 7},
 		},
-		Refused: 2, RefusedKnown: map[string]int{"retokenised": 1, "no ids": 1},
+		Providers: map[string]int{"Atlas": 2, "Novita": 1}, Licences: map[string]int{"not stated": 3}, Finish: map[string]int{"stop": 3},
+		Lengths: &export.Lengths{
+			Rows:        export.Length{Mean: 16.0 / 3, P50: 5, P90: 9, P99: 9, Max: 9, Buckets: []export.Bucket{{UpTo: 16, Rows: 3}}},
+			Completions: export.Length{Mean: 3, P50: 3, P90: 5, P99: 5, Max: 5, Buckets: []export.Bucket{{UpTo: 16, Rows: 3}}},
+		},
+		Vocabulary: &export.Vocabulary{Distinct: 5, Drafts: []export.Draft{{Size: 16_000, Coverage: 1}, {Size: 32_000, Coverage: 1}, {Size: 64_000, Coverage: 1}}},
+		Refused:    2, RefusedKnown: map[string]int{"retokenised": 1, "no ids": 1},
 	}
-	for _, name := range []string{"train.jsonl", "meta.jsonl", "refused.jsonl"} {
+	for _, name := range []string{"train.jsonl", "meta.jsonl", "refused.jsonl", "token_freq.json", "README.md"} {
 		content := files["out/code/"+name]
 		sum := sha256.Sum256([]byte(content))
-		want.Files = append(want.Files, export.File{Name: name, Bytes: int64(len(content)), SHA256: hex.EncodeToString(sum[:])})
+		f := export.File{Name: name, Bytes: int64(len(content)), SHA256: hex.EncodeToString(sum[:])}
+		if name == "train.jsonl" {
+			f.Split, f.Rows, f.Tokens = "train", 3, 16
+		}
+		want.Files = append(want.Files, f)
 	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("the manifest is\n%+v, want\n%+v", got, want)
+	same := func(name string, got *export.Manifest) {
+		t.Helper()
+		a, _ := json.MarshalIndent(got, "", " ")
+		b, _ := json.MarshalIndent(want, "", " ")
+		if !bytes.Equal(a, b) {
+			t.Errorf("%s is\n%s, want\n%s", name, a, b)
+		}
 	}
+	same("the manifest", got)
 	onDisk := new(export.Manifest)
 	if err := json.Unmarshal([]byte(files["out/code/manifest.json"]), onDisk); err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(onDisk, want) {
-		t.Errorf("the manifest on disk is\n%+v, want\n%+v", onDisk, want)
-	}
+	same("the manifest on disk", onDisk)
 }
 
 func TestWhatIsLeftOut(t *testing.T) {
@@ -289,7 +305,7 @@ func TestAnExportIsNotReplacedByASmallerOne(t *testing.T) {
 	mustExport(t, root, export.Options{}, a, b)
 	before := folder(t, dir)
 
-	_, err := export.JSONL(root, "out/code", "code", rows(nil, c), export.Options{})
+	_, err := export.Write(root, "out/code", "code", rows(nil, c), export.Options{})
 	if !errors.Is(err, export.ErrFewer) || !strings.Contains(err.Error(), "--force") {
 		t.Errorf("the error is %v, want ErrFewer and the way out", err)
 	}
@@ -319,7 +335,7 @@ func TestAManifestThatCannotBeReadIsInTheWay(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := folder(t, dir)
-			_, err := export.JSONL(root, "out/code", "code", rows(nil, row("a", eyrie.KnownEngine, 1, 1)), export.Options{})
+			_, err := export.Write(root, "out/code", "code", rows(nil, row("a", eyrie.KnownEngine, 1, 1)), export.Options{})
 			if err == nil || !strings.Contains(err.Error(), "manifest.json") || !strings.Contains(err.Error(), "--force") {
 				t.Errorf("the error is %v; want the file and the way out", err)
 			}
@@ -334,7 +350,7 @@ func TestAManifestThatCannotBeReadIsInTheWay(t *testing.T) {
 func TestAnErrorLeavesNothingBehind(t *testing.T) {
 	cause := errors.New("journal: segment 000003 at 77: bad checksum")
 	root, dir := openRoot(t)
-	_, err := export.JSONL(root, "out/code", "code", rows(cause, row("a", eyrie.KnownEngine, 1, 1)), export.Options{})
+	_, err := export.Write(root, "out/code", "code", rows(cause, row("a", eyrie.KnownEngine, 1, 1)), export.Options{})
 	if !errors.Is(err, cause) || !strings.Contains(err.Error(), "code") {
 		t.Errorf("the error is %v, want the set and its cause", err)
 	}
@@ -344,7 +360,7 @@ func TestAnErrorLeavesNothingBehind(t *testing.T) {
 
 	mustExport(t, root, export.Options{}, row("a", eyrie.KnownEngine, 1, 1))
 	before := folder(t, dir)
-	_, err = export.JSONL(root, "out/code", "code", rows(cause, row("b", eyrie.KnownEngine, 1, 1), row("c", eyrie.KnownEngine, 1, 1)), export.Options{Force: true})
+	_, err = export.Write(root, "out/code", "code", rows(cause, row("b", eyrie.KnownEngine, 1, 1), row("c", eyrie.KnownEngine, 1, 1)), export.Options{Force: true})
 	if !errors.Is(err, cause) {
 		t.Errorf("the error is %v", err)
 	}
@@ -370,7 +386,7 @@ func TestLeftoversOfAKilledExportAreReplaced(t *testing.T) {
 
 func TestAnExportStaysInItsFolder(t *testing.T) {
 	root, dir := openRoot(t)
-	if _, err := export.JSONL(root, "../outside", "code", rows(nil, row("a", eyrie.KnownEngine, 1, 1)), export.Options{}); err == nil {
+	if _, err := export.Write(root, "../outside", "code", rows(nil, row("a", eyrie.KnownEngine, 1, 1)), export.Options{}); err == nil {
 		t.Error("an export left its folder")
 	}
 	if got := folder(t, filepath.Dir(dir)); len(got) != 0 {

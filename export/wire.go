@@ -1,8 +1,8 @@
 package export
 
 import (
+	"cmp"
 	"fmt"
-	"strconv"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -33,26 +33,10 @@ type Meta struct {
 	Sampling         eyrie.Sampling     `json:"sampling"`
 	TTFTMS           int64              `json:"ttft_ms,omitzero"`
 	ElapsedMS        int64              `json:"elapsed_ms,omitzero"`
-}
-
-// appendTrain appends the trainer's line.
-func appendTrain(dst []byte, r *Row) []byte {
-	dst = append(dst, `{"id":`...)
-	dst, _ = jsontext.AppendQuote(dst, r.ID)
-	dst = append(dst, `,"input_ids":[`...)
-	for _, part := range [][]int32{r.IDs.PromptIDs, r.IDs.CompletionIDs} {
-		for _, id := range part {
-			dst = append(strconv.AppendInt(dst, int64(id), 10), ',')
-		}
-	}
-	dst = append(dst[:len(dst)-1], `],"loss_mask":[`...) // a row has a completion, and so a last comma
-	for range r.IDs.PromptIDs {
-		dst = append(dst, "0,"...)
-	}
-	for range r.IDs.CompletionIDs {
-		dst = append(dst, "1,"...)
-	}
-	return append(dst[:len(dst)-1], "]}"...)
+	// Split is the part of the set that the conversation is in, Origin what its
+	// row in the data set said of itself.
+	Split  string       `json:"split,omitzero"`
+	Origin eyrie.Origin `json:"origin,omitzero"`
 }
 
 // appendMeta appends the line that goes with a row.
@@ -86,17 +70,32 @@ const manifestVersion = 1
 
 // Manifest says what an export holds.
 type Manifest struct {
-	Version          int             `json:"version"`
-	Set              string          `json:"set"`
-	Run              RunInfo         `json:"run"`
-	Files            []File          `json:"files"`
-	Rows             int             `json:"rows"`
-	Tokens           int64           `json:"tokens"`            // all input_ids
-	SupervisedTokens int64           `json:"supervised_tokens"` // those with loss_mask 1
-	Known            map[string]int  `json:"known"`             // rows by how their ids are known
-	Lanes            map[string]Lane `json:"lanes"`
-	Refused          int             `json:"refused"`
-	RefusedKnown     map[string]int  `json:"refused_known,omitzero"`
+	Version int    `json:"version"`
+	Set     string `json:"set"`
+	// Format names the format of the rows; a manifest without it is of the
+	// [Default].
+	Format string  `json:"format,omitzero"`
+	Run    RunInfo `json:"run"`
+	// Files are all files of the export but the manifest, with those of rows in
+	// their order.
+	Files            []File `json:"files"`
+	Splits           []Part `json:"splits,omitzero"`
+	Rows             int    `json:"rows"`
+	Tokens           int64  `json:"tokens"`            // all input_ids
+	SupervisedTokens int64  `json:"supervised_tokens"` // those with loss_mask 1
+	// OnPolicy is the share of the supervised tokens that are of answers which
+	// the target model gave in this run.
+	OnPolicy  float64         `json:"on_policy"`
+	Known     map[string]int  `json:"known"` // rows by how their ids are known; "text" are those without ids
+	Lanes     map[string]Lane `json:"lanes"`
+	Providers map[string]int  `json:"providers,omitzero"` // rows by who answered
+	Licences  map[string]int  `json:"licences,omitzero"`  // rows by the licence that the prompt's row states
+	Finish    map[string]int  `json:"finish_reasons,omitzero"`
+	Lengths   *Lengths        `json:"lengths,omitzero"`
+	// Vocabulary tells of the supervised tokens; it is nil where there are none.
+	Vocabulary   *Vocabulary    `json:"vocabulary,omitzero"`
+	Refused      int            `json:"refused"`
+	RefusedKnown map[string]int `json:"refused_known,omitzero"`
 	// Surveys says what was assumed of each lane of the run, when ids were made
 	// from text.
 	Surveys map[string]Survey `json:"surveys,omitzero"`
@@ -121,11 +120,20 @@ type RunInfo struct {
 	Confidence float64 `json:"confidence,omitzero"`
 }
 
-// File is one file of an export.
+// File is one file of an export. Rows, Tokens and Split are of files of rows.
 type File struct {
 	Name   string `json:"name"`
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
+	Split  string `json:"split,omitzero"`
+	Rows   int    `json:"rows,omitzero"`
+	Tokens int64  `json:"tokens,omitzero"`
+}
+
+// Part is one split of the set.
+type Part struct {
+	Name string `json:"name"`
+	Rows int    `json:"rows"`
 }
 
 // Lane is what one lane gave to an export. Cost is that of the exported rows.
@@ -136,24 +144,40 @@ type Lane struct {
 	Cost             eyrie.Money `json:"cost"`
 }
 
+// notStated is the licence of prompts whose row names none.
+const notStated = "not stated"
+
 func newManifest(set string, o Options) *Manifest {
 	return &Manifest{
-		Version: manifestVersion, Set: set, Run: o.Run,
-		Known: map[string]int{}, Lanes: map[string]Lane{}, RefusedKnown: map[string]int{}, Surveys: o.Surveys,
+		Version: manifestVersion, Set: set, Format: o.Format.Name, Run: o.Run,
+		Known: map[string]int{}, Lanes: map[string]Lane{}, Providers: map[string]int{}, Licences: map[string]int{}, Finish: map[string]int{},
+		RefusedKnown: map[string]int{}, Surveys: o.Surveys,
 	}
 }
 
 func (m *Manifest) add(r *Row) {
+	supervised := int64(len(r.IDs.CompletionIDs))
 	m.Rows++
-	m.Tokens += int64(len(r.IDs.PromptIDs) + len(r.IDs.CompletionIDs))
-	m.SupervisedTokens += int64(len(r.IDs.CompletionIDs))
-	m.Known[r.IDs.Known.String()]++
+	m.Tokens += int64(len(r.IDs.PromptIDs)) + supervised
+	m.SupervisedTokens += supervised
+	m.Known[class(r)]++
+	m.Providers[r.Meta.Provider]++
+	m.Licences[cmp.Or(r.Meta.Origin.Licence, notStated)]++
+	m.Finish[string(r.Meta.FinishReason)]++
 	l := m.Lanes[r.Meta.Lane]
 	l.Provider = r.Meta.Provider
 	l.Rows++
-	l.SupervisedTokens += int64(len(r.IDs.CompletionIDs))
+	l.SupervisedTokens += supervised
 	l.Cost = l.Cost.Add(r.Meta.Cost)
 	m.Lanes[r.Meta.Lane] = l
+}
+
+// class is how a row's ids are known.
+func class(r *Row) string {
+	if r.Err != nil {
+		return "text"
+	}
+	return r.IDs.Known.String()
 }
 
 func (m *Manifest) refuse(r *Row) {
@@ -163,6 +187,19 @@ func (m *Manifest) refuse(r *Row) {
 		class = r.IDs.Known.String()
 	}
 	m.RefusedKnown[class]++
+}
+
+// Path is what is handed to the loader, below the export's folder: the first
+// file of rows, or the folder that holds them.
+func (m *Manifest) Path() string {
+	f, err := Lookup(cmp.Or(m.Format, Default().Name))
+	switch {
+	case err != nil || f.savedToDisk || f.numbered || len(m.Files) == 0:
+		return ""
+	case f.dir != "":
+		return f.dir
+	}
+	return m.Files[0].Name
 }
 
 func (m *Manifest) marshal() ([]byte, error) {

@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -17,58 +18,168 @@ import (
 	"github.com/eyrie-ai/eyrie"
 	"github.com/eyrie-ai/eyrie/export"
 	"github.com/eyrie-ai/eyrie/harvest"
+	"github.com/eyrie-ai/eyrie/internal/durable"
+	"github.com/eyrie-ai/eyrie/internal/spell"
 	"github.com/eyrie-ai/eyrie/tokens"
 )
 
 type exportFlags struct {
-	out       string
-	tokenizer string
-	include   []string
-	confident float64
-	force     bool
+	format     string
+	out        string
+	tokenizer  string
+	include    []string
+	confident  float64
+	shardSize  string
+	shardRows  int
+	draftVocab int
+	vocab      int
+	force      bool
 }
+
+// draftVocab is the size of the draft vocabulary that EAGLE-3 recipes use.
+const draftVocab = 32_000
 
 func (a *app) exportCmd() *cobra.Command {
 	var f exportFlags
 	cmd := &cobra.Command{
 		Use:   "export RUN",
 		Short: "Write a run's rows for a trainer",
-		Long: `export writes, for every data set of a run, train.jsonl with id, input_ids and
-loss_mask (one row a generation), meta.jsonl with everything else line by line,
-refused.jsonl with what was left out and why, and manifest.json with digests and
-counts. RUN is a run folder or a job file. It works while the run goes on.
+		Long: `export writes, for every data set of a run, a folder with the rows as one trainer
+loads them, meta.jsonl with everything else line by line, refused.jsonl with what
+was left out and why, token_freq.json, a data set card (README.md), and
+manifest.json with digests and counts. RUN is a run folder or a job file. It works
+while the run goes on, and the same rows give the same bytes.
 
+A row is one generation. Formats made of ids carry input_ids and loss_mask, masks
+not shifted. Formats made of messages are for trainers that tokenise themselves;
+what a trainer would make something else of than the model saw is left out.
+
+` + formatTable() + `
 Rows are exported whose ids are certain: from the engine, from token bytes, or
-re-tokenised with both counts equal to the bill. --include asks for others.
+re-tokenised with both counts equal to the bill. --include asks for others; in
+formats made of messages also for text, which are answers without ids.
 
 What each lane does to its answers (whether it trims white space, say) is learned
 from a sample of them first, and stands in the manifest. A row that needs an
 assumption is certified when it is --confident in it; less certifies more rows
-and more wrong ones. eyrie tokens explain says why a row has its class.`,
+and more wrong ones. eyrie tokens explain says why a row has its class.
+
+An export that has more rows is not replaced without --force.`,
 		Example: `  eyrie export job.yaml
-  eyrie export runs/first --out rows --include engine,logprobs,counted,retokenised
-  eyrie export runs/first --out rows --confident 0.5`,
+  eyrie export job.yaml --for parquet --shard-size 1GB
+  eyrie export job.yaml --for arrow --draft-vocab 32000
+  eyrie export job.yaml --for torchspec --out rows
+  eyrie export runs/first --out rows --include engine,logprobs,counted,retokenised`,
 		Args: exactArgs("RUN"),
 		RunE: func(_ *cobra.Command, args []string) error { return a.export(args[0], f) },
 	}
-	cmd.Flags().StringVar(&f.out, "out", "", "the folder to write to (default RUN/export)")
-	cmd.Flags().StringVar(&f.tokenizer, "tokenizer", "", "the model folder (default the one the run used)")
-	cmd.Flags().StringSliceVar(&f.include, "include", nil, "classes of ids to export: engine, logprobs, counted, retokenised, mismatch")
-	cmd.Flags().Float64Var(&f.confident, "confident", tokens.Confidence, "how sure a row of text must be to be certified, above 0 and up to 1")
-	cmd.Flags().BoolVar(&f.force, "force", false, "replace an export that has more rows")
+	fl := cmd.Flags()
+	fl.StringVar(&f.format, "for", export.Default().Name, "the trainer: one of the formats above")
+	fl.StringVar(&f.out, "out", "", "the folder to write to (default RUN/export, or RUN/export-FORMAT)")
+	fl.StringVar(&f.tokenizer, "tokenizer", "", "the model folder (default the one the run used)")
+	fl.StringSliceVar(&f.include, "include", nil, "classes of ids to export: engine, logprobs, counted, retokenised, mismatch; and text")
+	fl.Float64Var(&f.confident, "confident", tokens.Confidence, "how sure a row of text must be to be certified, above 0 and up to 1")
+	fl.StringVar(&f.shardSize, "shard-size", "", "the most a file of rows holds, such as 500MB (default 500MB for parquet and arrow, else no limit)")
+	fl.IntVar(&f.shardRows, "shard-rows", 0, "the most rows in a file (default no limit)")
+	fl.IntVar(&f.draftVocab, "draft-vocab", draftVocab, "size of the draft vocabulary in d2t.npy and t2d.npy; 0 writes none")
+	fl.IntVar(&f.vocab, "vocab-size", 0, "the target model's vocab_size, where it is more than its tokenizer has")
+	fl.BoolVar(&f.force, "force", false, "replace an export that has more rows, or of another format")
 	return cmd
 }
 
-func (a *app) export(arg string, f exportFlags) error {
-	opts := export.Options{Force: f.force}
+// formatTable lists the formats for help.
+func formatTable() string {
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(t, "  --for\tLOADED BY\tGIVE IT\n")
+	for _, f := range export.Formats() {
+		fmt.Fprintf(t, "  %s\t%s\t%s\n", f.Name, f.Loader, f.Hand)
+	}
+	t.Flush()
+	b.WriteString("\nA row of each:\n\n")
+	for _, f := range export.Formats() {
+		fmt.Fprintf(&b, "  %s\n    %s\n", f.Name, f.Example)
+	}
+	return b.String()
+}
+
+// findFormat finds a format by its name, or suggests one.
+func findFormat(name string) (*export.Format, error) {
+	f, err := export.Lookup(name)
+	if err == nil {
+		return f, nil
+	}
+	near := slices.MinFunc(export.Names(), func(a, b string) int { return spell.Distance(name, a) - spell.Distance(name, b) })
+	if spell.Distance(name, near) <= max(2, len(near)/3) {
+		err = fmt.Errorf("%w (did you mean %s?)", err, near)
+	}
+	return nil, &exitError{exitConfig, fmt.Errorf("--for: %w", err)}
+}
+
+// options checks the flags, all that can be checked without the run.
+func (f *exportFlags) options() (export.Options, error) {
+	opts := export.Options{Force: f.force, ShardRows: f.shardRows, DraftVocab: f.draftVocab}
+	bad := func(format string, args ...any) (export.Options, error) {
+		return opts, &exitError{exitConfig, fmt.Errorf(format, args...)}
+	}
+	var err error
+	if opts.Format, err = findFormat(f.format); err != nil {
+		return opts, err
+	}
 	for _, name := range f.include {
 		var k eyrie.Known
-		if err := k.UnmarshalText([]byte(name)); err != nil {
-			return &exitError{exitConfig, fmt.Errorf("--include: %w; want engine, logprobs, counted, retokenised or mismatch", err)}
+		if name == "text" {
+			opts.Text = true
+		} else if err := k.UnmarshalText([]byte(name)); err != nil {
+			return bad("--include: %w; want engine, logprobs, counted, retokenised, mismatch or text", err)
+		} else {
+			opts.Include = append(opts.Include, k)
 		}
-		opts.Include = append(opts.Include, k)
 	}
-	if err := checkConfident(f.confident); err != nil {
+	if opts.Text && !opts.Format.Conversations() {
+		return bad("--include text: rows without ids cannot be exported for %s, which is made of ids", opts.Format.Name)
+	}
+	if opts.Text && opts.Include == nil {
+		opts.Include = []eyrie.Known{}
+	}
+	if f.shardSize != "" {
+		if opts.ShardBytes, err = parseSize(f.shardSize); err != nil {
+			return bad("--shard-size: %w", err)
+		}
+	}
+	if f.shardRows < 0 {
+		return bad("--shard-rows %d: want 1 or more", f.shardRows)
+	}
+	if f.draftVocab < 0 || f.vocab < 0 {
+		return bad("--draft-vocab %d, --vocab-size %d: want no less than 0", f.draftVocab, f.vocab)
+	}
+	return opts, checkConfident(f.confident)
+}
+
+// sizeUnits are the units of sizes, longer ones before those they end in.
+var sizeUnits = []struct {
+	name  string
+	bytes int64
+}{{"kib", 1 << 10}, {"mib", 1 << 20}, {"gib", 1 << 30}, {"kb", 1e3}, {"mb", 1e6}, {"gb", 1e9}, {"b", 1}}
+
+func parseSize(s string) (int64, error) {
+	for _, u := range sizeUnits {
+		number, ok := strings.CutSuffix(strings.ToLower(s), u.name)
+		if !ok {
+			continue
+		}
+		v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		if err != nil || !(v > 0) || v*float64(u.bytes) > 1<<62 || v*float64(u.bytes) < 1 {
+			break
+		}
+		return int64(v * float64(u.bytes)), nil
+	}
+	return 0, fmt.Errorf("%q is no size: want a number and B, kB, MB, GB, KiB, MiB or GiB, such as 500MB", s)
+}
+
+func (a *app) export(arg string, f exportFlags) error {
+	opts, err := f.options()
+	if err != nil {
 		return err
 	}
 	root, man, err := a.findRun(arg)
@@ -80,6 +191,12 @@ func (a *app) export(arg string, f exportFlags) error {
 	if err != nil {
 		return err
 	}
+	size := model.tokenizer.VocabSize()
+	if f.vocab > 0 && f.vocab < size {
+		return &exitError{exitConfig, fmt.Errorf("--vocab-size %d: the tokenizer has %d ids", f.vocab, size)}
+	}
+	opts.VocabSize, opts.Decode = max(size, f.vocab), model.tokenizer.Decode
+	opts.Thinks = bool(man.Frozen.Sampling.Thinking)
 	opts.Run = export.RunInfo{
 		Program: "eyrie " + programVersion(), Model: man.Frozen.Model, Template: model.template.Family(),
 		TokenizerDigest: man.Frozen.Tokenizer, TemplateDigest: man.Frozen.Template, Confidence: f.confident,
@@ -93,16 +210,16 @@ func (a *app) export(arg string, f exportFlags) error {
 		return err
 	}
 	opts.Surveys = lanes.surveys()
-	dest, dir, err := exportTo(root, f.out)
+	dest, dir, err := exportTo(root, f.out, opts.Format)
 	if err != nil {
 		return err
 	}
 	defer dest.Close()
 	var done []*export.Manifest
 	for _, set := range h.Sets() {
-		m, err := export.JSONL(dest, path.Join(dir, set), set, exportRows(h, set, lanes), opts)
+		m, err := export.Write(dest, path.Join(dir, set), set, exportRows(h, set, lanes), opts)
 		if err != nil {
-			return err
+			return durable.Explain(err)
 		}
 		done = append(done, m)
 	}
@@ -134,10 +251,14 @@ func openRunModel(man *runManifest, instead string) (*modelFolder, error) {
 }
 
 // exportTo opens the folder that holds the exports.
-func exportTo(run *os.Root, out string) (*os.Root, string, error) {
+func exportTo(run *os.Root, out string, format *export.Format) (*os.Root, string, error) {
 	if out == "" {
+		dir := exportDir
+		if format != export.Default() {
+			dir += "-" + format.Name
+		}
 		r, err := run.OpenRoot(".")
-		return r, exportDir, err
+		return r, dir, err
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return nil, "", err
@@ -165,10 +286,13 @@ func exportRow(it *harvest.Item) *export.Row {
 	g, r := &it.Generation, it.Record
 	return &export.Row{
 		ID: it.ID(), IDs: it.Row, Err: it.Err,
+		Messages: g.Messages, Tools: g.Tools,
+		Answer: eyrie.Message{Role: eyrie.Assistant, Content: r.Content, Reasoning: r.Reasoning, ToolCalls: r.ToolCalls},
 		Meta: export.Meta{
 			Set: g.Set, Prompt: g.PromptID, Turn: g.Turn, Sample: g.Sample, Key: g.Key, FinishReason: r.FinishReason,
 			Model: r.Model, Provider: r.Provider, Lane: r.Lane, GenerationID: r.ID, Cost: r.Cost, Charged: r.Charged,
 			Usage: r.Usage, Sampling: it.Sampling, TTFTMS: r.FirstContentMS, ElapsedMS: r.ElapsedMS,
+			Split: it.Split, Origin: it.Origin,
 		},
 	}
 }
@@ -178,7 +302,7 @@ func printExport(w io.Writer, dir string, sets []*export.Manifest) {
 	fmt.Fprintf(t, "DATA SET\tROWS\tTOKENS\tSUPERVISED\tIDS KNOWN BY\tLEFT OUT\tFILE\n")
 	for _, m := range sets {
 		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\t%s\n", m.Set, m.Rows, short(m.Tokens), short(m.SupervisedTokens),
-			counts(m.Known), cmpOr(counts(m.RefusedKnown), "none"), filepath.Join(dir, m.Set, "train.jsonl"))
+			counts(m.Known), cmpOr(counts(m.RefusedKnown), "none"), filepath.Join(dir, m.Set, m.Path()))
 	}
 	t.Flush()
 }
