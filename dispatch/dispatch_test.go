@@ -360,6 +360,38 @@ func TestRateLimitsAreNotHammered(t *testing.T) {
 	})
 }
 
+// TestP59ClosedLaneIsAskedSeldom has a lane that refuses everything for two
+// hours and names no time to wait (P58, P59): it is asked now and then, not
+// hammered, and when it takes requests again nothing is lost.
+func TestP59ClosedLaneIsAskedSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, refused := time.Now(), 0
+		var last, longest time.Duration
+		var r *rig
+		r = newRig(eyrie.Dollar, func(n int, q *eyrie.Request) (*eyrie.Answer, time.Duration, error) {
+			since := time.Since(began)
+			if since >= 2*time.Hour {
+				return good(q, 50), time.Second, nil
+			}
+			r.engine.mu.Lock()
+			defer r.engine.mu.Unlock()
+			refused++
+			last, longest = since, max(longest, since-last)
+			return &eyrie.Answer{}, 0, &eyrie.Error{Kind: eyrie.Again, Charged: eyrie.ChargedNo, Class: "429", LaneWide: true}
+		})
+		r.cfg.Sets = []dispatch.Set{{Name: "a", Target: 1 << 40, Prompts: prompts("a", 500)}}
+		res := r.run(t)
+		s := res.Snapshot.Sets[0]
+		if res.Stop != dispatch.Exhausted || s.Rows+s.GaveUp != 500 {
+			t.Fatalf("stopped: %v %v, %d rows, %d given up", res.Stop, res.Err, s.Rows, s.GaveUp)
+		}
+		t.Logf("%d requests in two hours, at most %v apart; %d rows, %d given up", refused, longest, s.Rows, s.GaveUp)
+		if refused > 500 || longest < time.Minute {
+			t.Errorf("%d requests in two hours, at most %v apart", refused, longest)
+		}
+	})
+}
+
 func TestUnknownChargeStaysHeldUntilTheBillComes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r *rig
@@ -459,7 +491,9 @@ func TestCancelKeepsWhatCame(t *testing.T) {
 	})
 }
 
-func TestJournalFailureStopsTheRun(t *testing.T) {
+// TestP76JournalFailureStopsTheRun: where nothing can be noted, nothing is asked
+// for.
+func TestP76JournalFailureStopsTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(eyrie.Dollar, func(n int, q *eyrie.Request) (*eyrie.Answer, time.Duration, error) {
 			return good(q, 50), 10 * time.Second, nil

@@ -29,7 +29,7 @@ type Config struct {
 	Max      int           // the largest limit; 2000
 	Cut      float64       // what is left of the limit after a cut; 0.8
 	CoolDown time.Duration // the first wait after a cut without advice; 1s
-	MaxCool  time.Duration // the longest such wait; 30s
+	MaxCool  time.Duration // the longest such wait of a lane that takes some; 30s
 }
 
 func (c Config) withDefaults() Config {
@@ -54,6 +54,11 @@ func (c Config) withDefaults() Config {
 
 // noise is the share of the latest requests that may be refused without a cut.
 const noise = 0.05
+
+// alone is how many times longer a lane may be left alone that refuses even a
+// single request. It counts requests by the minute, most likely, and the refused
+// ones with them: waits shorter than that minute would never let it open.
+const alone = 4
 
 // sick is the share of the latest requests that may fail with server errors
 // before the lane is rested.
@@ -147,6 +152,10 @@ func (l *Limiter) Refused(now, started time.Time, wait time.Duration, jitter flo
 	if !started.After(l.cut) || l.refused < noise {
 		return
 	}
+	longest := l.cfg.MaxCool
+	if l.limit == 1 {
+		longest *= alone
+	}
 	// What the lane held while it refused is the best guess at its capacity.
 	l.ceiling = min(l.limit, max(1, float64(l.running)))
 	l.limit = max(1, l.cfg.Cut*l.ceiling)
@@ -156,7 +165,7 @@ func (l *Limiter) Refused(now, started time.Time, wait time.Duration, jitter flo
 	l.accepted, l.cut = 0, now
 	if wait <= 0 {
 		l.close(now.Add(time.Duration(float64(l.cool) * (0.5 + jitter))))
-		l.cool = min(2*l.cool, l.cfg.MaxCool)
+		l.cool = min(2*l.cool, longest)
 	}
 }
 
