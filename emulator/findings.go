@@ -10,6 +10,10 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
+// hearing is how long a refusal may take to reach whoever decides on the next
+// request: what begins within it was under way already.
+const hearing = 100 * time.Millisecond
+
 // Findings are a client's mistakes, as far as the books show them. A careful
 // client leaves all of them empty.
 type Findings struct {
@@ -17,10 +21,10 @@ type Findings struct {
 	// number of charges.
 	ChargedTwice map[string]int `json:"charged_twice"`
 	// AfterStop are the numbers of requests that began after the vendor had
-	// said that the money is gone.
+	// said that the money is gone, and a moment to hear of it had passed.
 	AfterStop []int `json:"after_stop"`
 	// TooSoon are the numbers of requests that asked an endpoint again before
-	// the time that its Retry-After named.
+	// the time that its Retry-After named, likewise.
 	TooSoon []int `json:"too_soon"`
 }
 
@@ -41,7 +45,7 @@ func Examine(entries []Entry, item func(Entry) string) Findings {
 	maps.DeleteFunc(f.ChargedTwice, func(_ string, n int) bool { return n < 2 })
 	stopped, earliest := moments(byTime)
 	for _, e := range byTime {
-		if !stopped.IsZero() && e.Began.After(stopped) {
+		if !stopped.IsZero() && e.Began.After(stopped.Add(hearing)) {
 			f.AfterStop = append(f.AfterStop, e.Number)
 		}
 		if slices.ContainsFunc(earliest[e.Endpoint], func(p pause) bool { return e.Began.After(p.from) && e.Began.Before(p.until) }) {
@@ -66,7 +70,7 @@ func moments(entries []Entry) (stopped time.Time, pauses map[string][]pause) {
 			}
 		}
 		if seconds, err := strconv.Atoi(e.RetryAfter); err == nil && e.Status == 429 && e.Endpoint != "" {
-			pauses[e.Endpoint] = append(pauses[e.Endpoint], pause{e.Ended, e.Ended.Add(time.Duration(seconds) * time.Second)})
+			pauses[e.Endpoint] = append(pauses[e.Endpoint], pause{e.Ended.Add(hearing), e.Ended.Add(time.Duration(seconds) * time.Second)})
 		}
 	}
 	return stopped, pauses

@@ -158,9 +158,9 @@ func TestNoNetwork(t *testing.T) {
 	}
 }
 
-// TestLateBills asks for bills as they are written: some time after the end,
-// and much later when the stream was cut (P38).
-func TestLateBills(t *testing.T) {
+// TestP38LateBills asks for bills as they are written: some time after the end,
+// and much later when the stream was cut.
+func TestP38LateBills(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, func(s *emulator.Scenario, _ *openrouter.Config) {
 			s.Generation = emulator.Lookup{Delay: 5 * time.Second, CancelledDelay: 2 * time.Minute}

@@ -117,8 +117,9 @@ func TestTiers(t *testing.T) {
 	}
 }
 
-// TestParseEndpoints reads what may stand beside the prices (P80, P82, P86).
-func TestParseEndpoints(t *testing.T) {
+// TestP80P82P86ParseEndpoints reads what may stand beside the prices: labels
+// that the tag says nothing of, words and members that nobody knows.
+func TestP80P82P86ParseEndpoints(t *testing.T) {
 	cat, err := openrouter.ParseEndpoints(endpoints(
 		`"tag":"new/thing","quantization":"nvfp2","status":"sleepy","context_length":262144.0,"max_completion_tokens":null,"supported_parameters":null,"novelty":[{}],`+plainPrices,
 		`"tag":"a","quantization":null,"status":-5,"context_length":"4096","max_completion_tokens":1024,"supported_parameters":["seed"],`+plainPrices,

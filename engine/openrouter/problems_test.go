@@ -1,6 +1,11 @@
 package openrouter_test
 
 import (
+	"cmp"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -142,6 +147,7 @@ var problems = []problem{
 	{"P50", "max_tokens overrun a little", emulator.Fault{Kind: "overrun", Factor: 2}, maxTokens(500), openrouter.ClassOverrun, elsewhere, yes, all},
 
 	// Tool calls.
+	{"P52", "calls left in the text", fault("tool", "plain_text"), weather, "tool call", again, yes, changed},
 	{"P53", "arguments that do not parse", fault("tool", "malformed"), weather, "tool call", again, yes, changed},
 	{"P53", "markers in the arguments", fault("tool", "leak"), weather, "tool call", again, yes, changed},
 	{"P53", "calls without an index", fault("tool", "no_index"), weather, "", 0, yes, changed},
@@ -153,6 +159,10 @@ var problems = []problem{
 	{"P58", "429 page of the edge", fault("rate_limit", "html"), nil, "429 page", pause, no, nothing},
 	{"P61", "daily quota", fault("quota", "free_per_day"), nil, "429", stopRun, no, nothing},
 	{"P61", "quota of a minute", fault("quota", "free_per_min"), nil, "429", again, no, nothing},
+	{"P62", "a provider's 429 is not the account's, whatever it speaks of", status("http", 429, "free-models-per-day quota of this key exceeded"), nil, "429", again, no, nothing},
+	{"P62", "the account's 429 is not the provider's", fault("quota", "free_per_day"), nil, "429", stopRun, no, nothing},
+	{"P62", "a provider's 401 is not the account's", status("http", 401, "invalid api key"), nil, "401", elsewhere, no, nothing},
+	{"P62", "a provider's 402 is not the account's", status("http", 402, "out of credits"), nil, "402", elsewhere, no, nothing},
 	{"P64", "429 with Retry-After", emulator.Fault{Kind: "rate_limit", RetryAfter: "7"}, nil, "429", again, no, nothing},
 	{"P64", "all endpoints busy", fault("rate_limit", "capacity"), nil, "429", again, no, nothing},
 
@@ -202,6 +212,41 @@ var problems = []problem{
 	{"§3.2", "a word nobody knows", fault("finish", "word"), nil, "finish reason", elsewhere, yes, all},
 	{"§2.5", "the answer was healed", fault("pipeline", ""), nil, "pipeline", elsewhere, yes, all},
 	{"§3.5", "a discount of one in a hundred", fault("usage", "discount"), nil, "", 0, yes, all},
+}
+
+// TestEveryProblemIsATest compares the log of reported problems with the names
+// of tests, wherever in the program they are.
+func TestEveryProblemIsATest(t *testing.T) {
+	log, err := os.ReadFile(filepath.Join(cmp.Or(os.Getenv("EYRIE_SHARED"), filepath.Join("..", "..", "..", "shared")), "OPENROUTER.md"))
+	if err != nil {
+		t.Skipf("reference data absent (set EYRIE_SHARED to its folder): %v", err)
+	}
+	var tests strings.Builder
+	root := os.DirFS(filepath.Join("..", ".."))
+	err = fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() && d.Name() == "node_modules" {
+			return cmp.Or(err, fs.SkipDir)
+		}
+		if strings.HasSuffix(path, "_test.go") {
+			b, err := fs.ReadFile(root, path)
+			tests.Write(b)
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile(`(?m)^\| (P[0-9]{2}) \|`).FindAllStringSubmatch(string(log), -1)
+	if len(rows) < 60 {
+		t.Fatalf("%d rows were found", len(rows))
+	}
+	for _, row := range rows {
+		id := row[1]
+		if !regexp.MustCompile(`"` + id + `[", ]|func Test[P0-9]*` + id).MatchString(tests.String()) {
+			t.Errorf("no test is named by %s", id)
+		}
+	}
 }
 
 // TestProblems plays every row of the log of reported problems and looks at

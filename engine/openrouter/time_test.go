@@ -16,9 +16,9 @@ import (
 	"github.com/eyrie-ai/eyrie/engine/openrouter"
 )
 
-// TestLimits lets each of the four clocks run out (P26, P28), under comments
-// every ten seconds where a response has begun.
-func TestLimits(t *testing.T) {
+// TestP26P28Limits lets each of the four clocks run out, under comments every
+// ten seconds where a response has begun.
+func TestP26P28Limits(t *testing.T) {
 	limits := openrouter.Limits{Connect: 5 * time.Second, FirstContent: 90 * time.Second, Silence: 40 * time.Second, Whole: 10 * time.Minute}
 	for _, row := range []struct {
 		name    string

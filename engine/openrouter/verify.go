@@ -97,6 +97,9 @@ func (a *attempt) verifyCalls() *eyrie.Error {
 	if ans.FinishReason == eyrie.FinishToolCalls && len(ans.ToolCalls) == 0 {
 		return a.refuse(eyrie.Again, "tool call", "finish_reason %q without a call", ans.FinishReason)
 	}
+	if m := callMarker(ans.Content); m != "" && len(a.req.Generation.Tools) > 0 {
+		return a.refuse(eyrie.Again, "tool call", "a call was left in the text: it holds %q", m)
+	}
 	if len(ans.ToolCalls) == 0 || ans.FinishReason == eyrie.FinishLength {
 		return nil
 	}
@@ -110,6 +113,25 @@ func (a *attempt) verifyCalls() *eyrie.Error {
 		}
 	}
 	return nil
+}
+
+// callMarkers are what models write before a call of a tool. Servers take them
+// away when they read the call.
+var callMarkers = []string{
+	"<|tool_calls_section_begin|>", "<|tool_call_begin|>", "<|tool_call_argument_begin|>", // Kimi
+	"<tool_call>", "<function=", // Qwen, Hermes
+	"<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", // DeepSeek
+	"[TOOL_CALLS]", "<|python_tag|>", "<|channel|>", // Mistral, Llama, gpt-oss
+}
+
+// callMarker finds a marker in a text: "" where there is none.
+func callMarker(text string) string {
+	for _, m := range callMarkers {
+		if strings.Contains(text, m) {
+			return m
+		}
+	}
+	return ""
 }
 
 // verifyUsage checks the counts and the cost against the lane's price list.
