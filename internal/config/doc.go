@@ -23,6 +23,7 @@
 //	                                  their order, longest-first the largest target first
 //	deadline: 3h                      when it is to be done, 1m to 8760h: lanes that cost money do only what
 //	                                  the free ones cannot do by then; as soon as can be when left out
+//	seed: 0                           of what is drawn: which row is sampled by which part of a mix
 //	sampling:                         what is left out here is not sent
 //	  temperature: 1.0                0 to 2
 //	  top_p: 0.95                     0 to 1
@@ -32,6 +33,9 @@
 //	  max_tokens: 8192                16 to 1048576; 8192 when left out
 //	  effort: high                    how much it reasons: minimal, low, medium, high, xhigh, max
 //	  stop: ["END"]                   texts that end an answer, at most 4
+//	  mix:                            ways of sampling, drawn row by row; none. Each begins with
+//	    - {weight: 3}                 what stands above; a weight says how often it is taken beside
+//	    - {weight: 1, thinking: false, temperature: 0.6}    the others, 0.001 to 1000
 //	datasets:                         required; one or more
 //	  - name: code                    required; letters, digits, ".", "_", "-"; becomes a folder name
 //	    path: prompts/code.jsonl      required; a file of prompts

@@ -12,10 +12,10 @@ import (
 
 // known are the keys of each mapping, as faults list them.
 var known = strings.NewReplacer(
-	"{job}", "model, tokenizer, budget, output, thinking, sampling, concurrency, attempts, fit, deadline, datasets, engines",
+	"{job}", "model, tokenizer, budget, output, thinking, seed, sampling, concurrency, attempts, fit, deadline, datasets, engines",
 	"{dataset}", "name, path, tokens, samples, turns, tools, layout, seed_from",
 	"{openrouter}", "base_url, key_file, quantization, precision, only, ignore, prefer, max_price, min_status, min_uptime, data_collection, zdr, distillable, logprobs, catalogue_every",
-	"{sampling}", "temperature, top_p, top_k, min_p, seed, max_tokens, effort, stop",
+	"{sampling}", "temperature, top_p, top_k, min_p, seed, max_tokens, effort, stop, mix",
 )
 
 // faultTests change one thing in the small job and name the message that has
@@ -165,6 +165,20 @@ var faultTests = []struct {
 		`job.yaml:4:24: sampling.max_tokens: found "15"; write a whole number from 16 to 1048576`},
 	{"effort misspelt", "output:", "sampling: {effort: hihg}\noutput:",
 		`job.yaml:4:20: sampling.effort: found "hihg"; did you mean "high"? allowed are minimal, low, medium, high, xhigh, max`},
+	{"effort without thinking", "output:", "thinking: false\nsampling: {effort: high}\noutput:",
+		`job.yaml:5:20: sampling.effort: found "high" where thinking is off; leave it out, or set thinking: true`},
+	{"effort of a part without thinking", "output:", "sampling: {mix: [{weight: 1, thinking: false, effort: high}]}\noutput:",
+		`job.yaml:4:55: sampling.mix[0].effort: found "high" where thinking is off; leave it out, or set thinking: true`},
+	{"mix is no list", "output:", "sampling: {mix: {weight: 1}}\noutput:",
+		`job.yaml:4:17: sampling.mix: found a mapping; list the parts, each with a weight and what differs, such as - {weight: 3, temperature: 0.6}`},
+	{"part without weight", "output:", "sampling: {mix: [{temperature: 1}]}\noutput:",
+		`job.yaml:4:18: sampling.mix[0].weight: found nothing; write how often this part is taken beside the others, such as 3 or 0.3`},
+	{"weight of nothing", "output:", "sampling: {mix: [{weight: 0}]}\noutput:",
+		`job.yaml:4:27: sampling.mix[0].weight: found "0"; write a number from 0.001 to 1000`},
+	{"mix in a mix", "output:", "sampling: {mix: [{weight: 1, mix: []}]}\noutput:",
+		`job.yaml:4:30: sampling.mix[0].mix: found an unknown key; it belongs under sampling; known here: weight, thinking, temperature, top_p, top_k, min_p, seed, max_tokens, effort, stop`},
+	{"thinking as a share", "output:", "thinking: 0.3\noutput:",
+		`job.yaml:4:11: thinking: found "0.3"; write true or false; a share of the rows is written as sampling.mix`},
 	{"stop empty", "output:", "sampling: {stop: \"\"}\noutput:",
 		`job.yaml:4:18: sampling.stop: found ""; write one to 4 texts, such as ["\n\n", "END"]`},
 	{"stop of nothing", "output:", "sampling: {stop: [a, \"\"]}\noutput:",

@@ -38,7 +38,8 @@ func jobFields() []field[Job] {
 		{"budget", needBudget, (*reader).budget},
 		{"output", "name the run folder, such as ./runs/kimi", (*reader).output},
 		{"thinking", "", (*reader).thinking},
-		{"sampling", "", func(r *reader, v value, j *Job) { fields(r, v, samplingFields(), &j.Sampling) }},
+		{"seed", "", func(r *reader, v value, j *Job) { j.Seed, _ = r.whole(v, math.MinInt64, math.MaxInt64) }},
+		{"sampling", "", (*reader).sampling},
 		{"concurrency", "", (*reader).concurrency},
 		{"attempts", "", (*reader).attempts},
 		{"fit", "", (*reader).fit},
@@ -76,6 +77,10 @@ func (r *reader) budget(v value, j *Job) {
 }
 
 func (r *reader) thinking(v value, j *Job) {
+	if v.kind == scalar && v.text != "" && plainNumber(v.text) {
+		r.refuse(v, "write true or false; a share of the rows is written as sampling.mix")
+		return
+	}
 	b, _ := r.boolean(v)
 	j.Sampling.Thinking = eyrie.Thinking(b)
 }
@@ -98,67 +103,6 @@ func (r *reader) fit(v value, j *Job) {
 
 func (r *reader) deadline(v value, j *Job) {
 	j.Deadline, _ = r.duration(v, time.Minute, 365*24*time.Hour, "write a time from 1m to 8760h, such as 3h")
-}
-
-func samplingFields() []field[eyrie.Sampling] {
-	type s = eyrie.Sampling
-	number := func(low, high float64, at func(*s) **float64) func(*reader, value, *s) {
-		return func(r *reader, v value, into *s) {
-			if f, ok := r.number(v, low, high); ok {
-				*at(into) = new(f)
-			}
-		}
-	}
-	return []field[s]{
-		{"temperature", "", number(0, 2, func(s *s) **float64 { return &s.Temperature })},
-		{"top_p", "", number(0, 1, func(s *s) **float64 { return &s.TopP })},
-		{"top_k", "", func(r *reader, v value, s *s) {
-			if n, ok := r.whole(v, 0, math.MaxInt32); ok {
-				s.TopK = new(int(n))
-			}
-		}},
-		{"min_p", "", number(0, 1, func(s *s) **float64 { return &s.MinP })},
-		{"seed", "", func(r *reader, v value, s *s) {
-			// Beyond 53 bits a vendor that reads numbers as floats sees another seed.
-			if n, ok := r.whole(v, -1<<53, 1<<53); ok {
-				s.Seed = new(n)
-			}
-		}},
-		{"max_tokens", "", func(r *reader, v value, s *s) {
-			n, _ := r.whole(v, 16, 1<<20)
-			s.MaxTokens = int(n)
-		}},
-		{"effort", "", func(r *reader, v value, s *s) { s.Effort, _ = r.choice(v, eyrie.Efforts...) }},
-		{"stop", "", func(r *reader, v value, s *s) { s.Stop = r.stops(v) }},
-	}
-}
-
-// stops reads one stop string or a list of them. They may hold any text, line
-// ends too.
-func (r *reader) stops(v value) []string {
-	fix := fmt.Sprintf("write one to %d texts, such as [\"\\n\\n\", \"END\"]", eyrie.MaxStop)
-	if v.kind == scalar && v.text != "" {
-		return []string{v.text}
-	}
-	if !r.list(v, fix) {
-		return nil
-	}
-	if len(v.items) > eyrie.MaxStop {
-		r.fault(v, fmt.Sprintf("%d texts", len(v.items)), fix)
-		return nil
-	}
-	var stops []string
-	for i := range v.items {
-		switch at := v.item(i); {
-		case at.kind != scalar || at.text == "":
-			r.refuse(at, fix)
-		case slices.Contains(stops, at.text):
-			r.fault(at, quote(at.text)+" a second time", "keep one of the two")
-		default:
-			stops = append(stops, at.text)
-		}
-	}
-	return stops
 }
 
 // datasets reads the list of data sets.

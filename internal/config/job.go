@@ -21,14 +21,24 @@ type Job struct {
 	Model       string
 	Tokenizer   string // folder
 	Budget      eyrie.Money
-	Output      string // the run folder; it need not exist yet
-	Sampling    eyrie.Sampling
+	Output      string         // the run folder; it need not exist yet
+	Sampling    eyrie.Sampling // of every row, where there is no mix
+	Parts       []eyrie.Part   // of the mix; nil where there is none
+	Seed        int64          // of what is drawn
 	Concurrency int
 	Attempts    int
 	Fit         plan.Fit      // what gives way when the budget does not reach
 	Deadline    time.Duration // from the start of a session; 0 is as soon as can be
 	Datasets    []Dataset
 	Engines     []Engine
+}
+
+// Mix is how the job's rows are sampled.
+func (j *Job) Mix() *eyrie.Mix {
+	if j.Parts == nil {
+		return &eyrie.Mix{Parts: []eyrie.Part{{Weight: 1, Sampling: j.Sampling}}}
+	}
+	return &eyrie.Mix{Seed: j.Seed, Parts: j.Parts}
 }
 
 // Dataset is one set of prompts and what is wanted from it.

@@ -90,7 +90,9 @@ tokenizer: hf-model
 budget: "$100.50"
 output: ~/runs/kimi
 thinking: false
-sampling: {temperature: 1.0, top_p: 0.95, top_k: 40, min_p:, seed: -7, max_tokens: 16_384, effort: high, stop: ["\n\n", End, end]}
+seed: -3
+sampling: {temperature: 1.0, top_p: 0.95, top_k: 40, min_p:, seed: -7, max_tokens: 16_384, stop: ["\n\n", End, end], effort: high,
+  mix: [{weight: 2}, {weight: 0.5, thinking: true, max_tokens: 16, stop: [END]}, {weight: 1, thinking: true, effort: low}]}
 concurrency: 100_000
 attempts: 1
 datasets:
@@ -132,6 +134,18 @@ engines:
 		Sampling: eyrie.Sampling{
 			Temperature: new(1.0), TopP: new(0.95), TopK: new(40), Seed: new(int64(-7)), MaxTokens: 16384,
 			Effort: "high", Stop: []string{"\n\n", "End", "end"},
+		},
+		Seed: -3,
+		Parts: []eyrie.Part{
+			{Weight: 2000, Sampling: eyrie.Sampling{
+				Temperature: new(1.0), TopP: new(0.95), TopK: new(40), Seed: new(int64(-7)), MaxTokens: 16384, Stop: []string{"\n\n", "End", "end"},
+			}},
+			{Weight: 500, Sampling: eyrie.Sampling{
+				Temperature: new(1.0), TopP: new(0.95), TopK: new(40), Seed: new(int64(-7)), MaxTokens: 16, Thinking: true, Effort: "high", Stop: []string{"END"},
+			}},
+			{Weight: 1000, Sampling: eyrie.Sampling{
+				Temperature: new(1.0), TopP: new(0.95), TopK: new(40), Seed: new(int64(-7)), MaxTokens: 16384, Thinking: true, Effort: "low", Stop: []string{"\n\n", "End", "end"},
+			}},
 		},
 		Concurrency: 100_000,
 		Attempts:    1,
@@ -262,13 +276,13 @@ func TestTemplateExamplesLoad(t *testing.T) {
 		bare := strings.TrimLeft(line, " ")
 		rest, comment := strings.CutPrefix(bare, "# ")
 		key, _, isField := strings.Cut(rest, ":")
-		if comment && isField && !strings.ContainsAny(strings.TrimPrefix(strings.TrimLeft(key, " "), "- "), ` ",.`) && !strings.HasPrefix(rest, "A ") {
+		if comment && isField && !strings.ContainsAny(strings.TrimLeft(key, " -{"), ` ",.`) && !strings.HasPrefix(rest, "A ") {
 			line = line[:len(line)-len(bare)] + rest
 			uncommented++
 		}
 		text.WriteString(line)
 	}
-	const shown = 20 // fields that stand as comments
+	const shown = 25 // fields that stand as comments
 	if uncommented < shown {
 		t.Errorf("took the comment sign off %d lines, want %d at least", uncommented, shown)
 	}

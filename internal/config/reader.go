@@ -150,7 +150,7 @@ func homes() map[string]string {
 	add(fieldNames(localFields()), "under sglang, vllm or openai, indented below it")
 	add(fieldNames(openRouterFields()), "under openrouter, indented below it")
 	add(fieldNames(datasetFields()), "in an entry of datasets")
-	add(fieldNames(samplingFields()), "under sampling")
+	add(fieldNames(jobSamplingFields()), "under sampling")
 	return h
 }
 

@@ -55,6 +55,16 @@ sampling:
   # Texts that end an answer, at most 4. How such an answer ended cannot be told
   # from its text, so its token ids are not certain.
   # stop: ["END"]
+  # Several ways of sampling, drawn row by row by their weights. Each begins
+  # with what stands above (and with thinking) and says what differs; here three
+  # rows in ten do not think. All turns of a conversation are sampled alike.
+  # mix:
+  #   - weight: 5
+  #   - {weight: 2, temperature: 0.6}
+  #   - {weight: 3, thinking: false}
+
+# What is drawn is drawn by this seed: the same one gives the same rows.
+# seed: 0
 
 # Requests in flight at most, 1 to 100000.
 # concurrency: 2000
