@@ -74,7 +74,7 @@ func (r *Runner) journaled(ctx context.Context, a *attempt) error {
 	g := &a.task.gen
 	started := &eyrie.StartedRecord{
 		Attempt: a.number, Key: g.Key, Prompt: g.Prompt, Set: g.Set, Turn: g.Turn, Sample: g.Sample,
-		Try: a.task.tries, Lane: a.on.Name(), Hold: a.hold, PromptTokens: g.PromptTokens, Sampling: r.cfg.Sampling.Of(g.Sample),
+		Try: a.task.tries, Lane: a.on.Name(), Hold: a.hold, PromptTokens: g.PromptTokens, Sampling: a.task.sampling(),
 	}
 	ref, err := r.cfg.Journal.Append(started)
 	if err != nil {
@@ -109,7 +109,7 @@ func (r *Runner) journaled(ctx context.Context, a *attempt) error {
 // request streams the answer.
 func (r *Runner) request(ctx context.Context, a *attempt) {
 	req := &eyrie.Request{
-		Generation: &a.task.gen, Model: r.cfg.Model, Sampling: r.cfg.Sampling.Of(a.task.gen.Sample), Lane: a.on,
+		Generation: &a.task.gen, Model: r.cfg.Model, Sampling: a.task.sampling(), Lane: a.on,
 		Run: r.cfg.Run, Attempt: a.task.tries,
 	}
 	a.answer = new(eyrie.Answer)

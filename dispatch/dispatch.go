@@ -94,9 +94,10 @@ type Set struct {
 
 // Config is a run.
 type Config struct {
-	Run         string
-	Model       string
-	Sampling    eyrie.Sampling
+	Run   string
+	Model string
+	// Sampling says how each row is sampled.
+	Sampling    *eyrie.Mix
 	Concurrency int
 	// PaidAttempts bounds how often money may be spent on one generation
 	// without an accepted answer.
@@ -117,7 +118,7 @@ type Config struct {
 	Ledger  *ledger.Ledger
 	// Count renders a generation's prompt and returns its length in tokens.
 	// An error drops the generation with that reason.
-	Count func(g *eyrie.Generation) (int, error)
+	Count func(g *eyrie.Generation, s eyrie.Sampling) (int, error)
 	// Earlier reads an accepted answer again.
 	Earlier func(journal.Ref) (*eyrie.EndedRecord, error)
 

@@ -153,6 +153,11 @@ func prompts(set string, n int, roles ...eyrie.Role) iter.Seq2[*eyrie.Prompt, er
 	}
 }
 
+// mixOf is a mix that samples every row alike.
+func mixOf(s eyrie.Sampling) *eyrie.Mix {
+	return &eyrie.Mix{Parts: []eyrie.Part{{Weight: 1, Sampling: s}}}
+}
+
 // rig is everything a run needs.
 type rig struct {
 	cfg     dispatch.Config
@@ -163,10 +168,10 @@ type rig struct {
 func newRig(budget eyrie.Money, answer func(n int, r *eyrie.Request) (*eyrie.Answer, time.Duration, error)) *rig {
 	j, e := newMemory(), &fake{answer: answer, bills: map[string]eyrie.Money{}}
 	return &rig{journal: j, engine: e, cfg: dispatch.Config{
-		Run: "test", Model: "a/b", Sampling: eyrie.Sampling{MaxTokens: 1000}, Concurrency: 100,
+		Run: "test", Model: "a/b", Sampling: mixOf(eyrie.Sampling{MaxTokens: 1000}), Concurrency: 100,
 		Lanes:   []dispatch.Lane{{Lane: testLane("one"), Engine: e, Limit: limit.Config{Start: 100, Max: 100}}},
 		Journal: j, State: progress.New(), Ledger: ledger.New(budget), Earlier: j.earlier,
-		Count: func(*eyrie.Generation) (int, error) { return 100, nil },
+		Count: func(*eyrie.Generation, eyrie.Sampling) (int, error) { return 100, nil },
 	}}
 }
 
@@ -264,7 +269,7 @@ func TestSamplesHaveSeedsOfTheirOwn(t *testing.T) {
 				}
 				return good(q, 50), time.Second, nil
 			})
-			r.cfg.Sampling.Seed = seed
+			r.cfg.Sampling.Parts[0].Sampling.Seed = seed
 			r.cfg.Sets = []dispatch.Set{{Name: "a", Target: 1 << 40, Samples: 3, Prompts: prompts("a", 1)}}
 			r.run(t)
 			slices.Sort(got)

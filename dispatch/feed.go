@@ -24,9 +24,20 @@ type conversation struct {
 	prompt   *eyrie.Prompt
 	digest   eyrie.Digest
 	sample   int
-	sampling eyrie.Digest
+	sampling eyrie.Sampling
+	asked    eyrie.Digest    // of the sampling
 	answers  []*eyrie.Answer // of the turns so far
 }
+
+// sampling is how the task's next attempt is sampled.
+func (t *task) sampling() eyrie.Sampling {
+	s := t.conv.sampling.Of(t.gen.Sample)
+	s.MaxTokens = t.maxTokens()
+	return s
+}
+
+// maxTokens is the cap of the task's next attempt.
+func (t *task) maxTokens() int { return t.conv.sampling.MaxTokens }
 
 // queued is how many prepared generations wait per set.
 const queued = 64
@@ -71,7 +82,9 @@ func (f *feeder) conversation(ctx context.Context, p *eyrie.Prompt, sample int) 
 	paired := *p
 	p = &paired
 	p.Pairing = f.set.Pairing
-	c := &conversation{prompt: p, digest: p.Digest(), sample: sample, sampling: cfg.Sampling.Digest()}
+	c := &conversation{prompt: p, digest: p.Digest(), sample: sample}
+	c.sampling = cfg.Sampling.Pick(c.digest, sample)
+	c.asked = c.sampling.Digest()
 	for turn := range p.Turns() {
 		key := c.key(cfg.Model, turn)
 		ref, done := cfg.State.Done(key)
@@ -114,7 +127,7 @@ func (f *feeder) queue(ctx context.Context, c *conversation, turn int) error {
 }
 
 func (c *conversation) key(model string, turn int) eyrie.Key {
-	return eyrie.GenerationKey(c.digest, turn, c.sample, model, c.sampling)
+	return eyrie.GenerationKey(c.digest, turn, c.sample, model, c.asked)
 }
 
 func (c *conversation) record() *eyrie.PromptRecord {
@@ -133,7 +146,7 @@ func (r *Runner) prepare(set int, c *conversation, turn int) (*task, error) {
 	if t.gen.Messages, err = c.prompt.Ask(turn, c.answers); err != nil {
 		return t, err
 	}
-	t.gen.PromptTokens, err = r.cfg.Count(&t.gen)
+	t.gen.PromptTokens, err = r.cfg.Count(&t.gen, c.sampling)
 	return t, err
 }
 

@@ -203,9 +203,9 @@ func (p *play) lanes(context.Context) ([]dispatch.Lane, error) {
 func (p *play) config(j *mortal, st *progress.State, led *ledger.Ledger) dispatch.Config {
 	lanes, _ := p.lanes(nil)
 	return dispatch.Config{
-		Run: "test", Model: "a/b", Sampling: eyrie.Sampling{MaxTokens: p.MaxTokens}, Concurrency: p.Concurrency, Lanes: lanes,
+		Run: "test", Model: "a/b", Sampling: mixOf(eyrie.Sampling{MaxTokens: p.MaxTokens}), Concurrency: p.Concurrency, Lanes: lanes,
 		Refresh: p.lanes, RefreshEvery: 30 * time.Second, PaidAttempts: 3, Journal: j, State: st, Ledger: led, BillPatience: p.Patience,
-		Earlier: j.earlier, Seed: p.Seed, Count: func(*eyrie.Generation) (int, error) { return p.PromptLen, nil },
+		Earlier: j.earlier, Seed: p.Seed, Count: func(*eyrie.Generation, eyrie.Sampling) (int, error) { return p.PromptLen, nil },
 		Sets: []dispatch.Set{
 			{Name: "a", Target: 1 << 40, Prompts: prompts("a", p.Prompts)},
 			{Name: "b", Target: 1 << 40, Samples: 2, Prompts: prompts("b", p.Prompts/3, eyrie.User, eyrie.Assistant, eyrie.User)},

@@ -347,7 +347,7 @@ func (s *scheduler) pick(t *task, now time.Time) (*lane, eyrie.Money, route.Reas
 			continue
 		}
 		cands = append(cands, route.Candidate{
-			Lane: l.Lane, Room: l.limiter.Room(now), Hold: holdFor(l.Lane, t.gen.PromptTokens, s.cfg.Sampling.MaxTokens),
+			Lane: l.Lane, Room: l.limiter.Room(now), Hold: holdFor(l.Lane, t.gen.PromptTokens, t.maxTokens()),
 		})
 		at = append(at, l)
 	}

@@ -233,7 +233,7 @@ func life(t *testing.T, disk *faultfs.FS, v *vendor, kill bool) (dispatch.Stop, 
 		t.Fatal(err)
 	}
 	r, err := dispatch.New(dispatch.Config{
-		Run: "test", Model: "a/b", Sampling: eyrie.Sampling{MaxTokens: 100}, Concurrency: 12, PaidAttempts: 1000,
+		Run: "test", Model: "a/b", Sampling: &eyrie.Mix{Parts: []eyrie.Part{{Weight: 1, Sampling: eyrie.Sampling{MaxTokens: 100}}}}, Concurrency: 12, PaidAttempts: 1000,
 		Lanes: []dispatch.Lane{{
 			Lane:   &eyrie.Lane{Tag: "one", Provider: "one", PromptPrice: price, OutputPrice: price},
 			Engine: v, Limit: limit.Config{Start: 12, Max: 12},
@@ -243,7 +243,7 @@ func life(t *testing.T, disk *faultfs.FS, v *vendor, kill bool) (dispatch.Stop, 
 			{Name: "b", Target: 1 << 40, Prompts: conversations("b", 9)},
 		},
 		Journal: l, State: st, Ledger: led,
-		Count: func(*eyrie.Generation) (int, error) { return 10, nil },
+		Count: func(*eyrie.Generation, eyrie.Sampling) (int, error) { return 10, nil },
 		Earlier: func(ref journal.Ref) (*eyrie.EndedRecord, error) {
 			reading.Lock()
 			defer reading.Unlock()

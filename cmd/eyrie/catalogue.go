@@ -227,7 +227,7 @@ func newPolicy(job *config.Job, o *config.OpenRouter) (route.Policy, error) {
 	p := route.Policy{
 		Only: o.Only, Ignore: o.Ignore, Prefer: o.Prefer, MaxPrompt: o.MaxPrice.Prompt, MaxOutput: o.MaxPrice.Completion,
 		MinStatus: o.MinStatus, MinUptime: o.MinUptime,
-		MaxTokens: job.Sampling.MaxTokens, Parameters: parameters(job.Sampling),
+		MaxTokens: job.Mix().MaxTokens(), Parameters: parameters(job.Mix()),
 	}
 	if o.Logprobs == "true" {
 		p.Parameters = append(p.Parameters, "logprobs")
@@ -247,9 +247,19 @@ func newPolicy(job *config.Job, o *config.OpenRouter) (route.Policy, error) {
 	return p, err
 }
 
-// parameters are the request parameters that a sampling sends.
-func parameters(s eyrie.Sampling) []string {
+// parameters are the request parameters that the rows of a run send: a lane has
+// to take them all.
+func parameters(m *eyrie.Mix) []string {
 	names := []string{"max_tokens", "reasoning"}
+	for i := range m.Parts {
+		names = append(names, optional(m.Parts[i].Sampling)...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// optional are the parameters that a sampling sends where it sets them.
+func optional(s eyrie.Sampling) (names []string) {
 	for name, asked := range map[string]bool{
 		"temperature": s.Temperature != nil, "top_p": s.TopP != nil, "top_k": s.TopK != nil, "min_p": s.MinP != nil, "seed": s.Seed != nil,
 		"stop": len(s.Stop) > 0,
@@ -258,7 +268,6 @@ func parameters(s eyrie.Sampling) []string {
 			names = append(names, name)
 		}
 	}
-	slices.Sort(names)
 	return names
 }
 

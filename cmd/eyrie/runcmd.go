@@ -219,9 +219,9 @@ func (a *app) dispatch(ctx context.Context, s *session, j *journal.Journal, st *
 	rd := journal.NewReader(root)
 	defer rd.Close()
 	cfg := dispatch.Config{
-		Run: path.Base(s.job.Output), Model: s.job.Model, Sampling: s.job.Sampling, Concurrency: s.job.Concurrency,
+		Run: path.Base(s.job.Output), Model: s.job.Model, Sampling: s.job.Mix(), Concurrency: s.job.Concurrency,
 		PaidAttempts: s.job.Attempts, Lanes: s.dispatchLanes(), Fit: s.job.Fit, Journal: j, State: st, Ledger: led,
-		Count:        func(g *eyrie.Generation) (int, error) { return s.model.count(g, s.job.Sampling) },
+		Count:        s.model.count,
 		Earlier:      earlier(root),
 		BillPatience: f.patience, Seed: uint64(time.Now().UnixNano()), Log: scr.logger(),
 	}

@@ -38,6 +38,7 @@ type runManifest struct {
 type frozen struct {
 	Model     string         `json:"model"`
 	Sampling  eyrie.Sampling `json:"sampling"`
+	Mix       *eyrie.Mix     `json:"mix,omitzero"` // nil where every row has Sampling
 	Tokenizer string         `json:"tokenizer_digest"`
 	Template  string         `json:"template_digest"`
 }
@@ -147,6 +148,9 @@ func (f *frozen) same(now *frozen, job *config.Job) error {
 	if a, b := describe(f.Sampling), describe(now.Sampling); a != b {
 		differ("sampling", a, b)
 	}
+	if a, b := describe(f.Mix), describe(now.Mix); a != b {
+		differ("mix", a, b)
+	}
 	if f.Tokenizer != now.Tokenizer {
 		differ("tokenizer (digest)", f.Tokenizer, now.Tokenizer)
 	}
@@ -180,7 +184,7 @@ func (m *runManifest) renamed(root *os.Root, job string) error {
 	return nil
 }
 
-func describe(s eyrie.Sampling) string {
+func describe(s any) string {
 	b, err := json.Marshal(s)
 	if err != nil {
 		return err.Error()

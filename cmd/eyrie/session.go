@@ -134,6 +134,9 @@ func (s *session) manifest() *runManifest {
 		Model: s.job.Model, Sampling: s.job.Sampling,
 		Tokenizer: s.model.tokenizer.Digest(), Template: s.model.template.Digest(),
 	}}
+	if s.job.Parts != nil {
+		m.Frozen.Mix = s.job.Mix()
+	}
 	for i, d := range s.job.Datasets {
 		m.Sets = append(m.Sets, setInfo{d.Name, d.Tokens, s.seeded[i], d.Path, s.sets[i].Report().SHA256})
 	}

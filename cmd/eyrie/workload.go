@@ -42,7 +42,7 @@ func (s *session) workload(ctx context.Context, rows int, tell func(string)) (*w
 }
 
 func (s *session) loadOf(ctx context.Context, set *dataset.Set, rows int) (*setLoad, error) {
-	v := new(setLoad)
+	v, mix := new(setLoad), s.job.Mix()
 	read := 0
 	for p, err := range set.Prompts() {
 		if err != nil {
@@ -53,7 +53,7 @@ func (s *session) loadOf(ctx context.Context, set *dataset.Set, rows int) (*setL
 		}
 		v.generations += p.Turns()
 		if read++; rows == 0 || read <= rows {
-			v.count(s.model, p, s.job.Sampling)
+			v.count(s.model, p, mix.Pick(p.Digest(), 0))
 		}
 	}
 	return v, nil
@@ -107,12 +107,23 @@ func (v *workload) input(i int, f *facts) plan.SetInput {
 		Name: d.Name, Target: d.Tokens, Seeded: v.s.seeded[i], Have: v.s.seeded[i] + have.CompletionTokens,
 		Generations: x.generations * d.Samples, Done: have.Rows,
 	}
-	in.OutputTokens, in.Source = x.output(f.lengths[d.Name], have, v.s.job.Sampling)
+	in.OutputTokens, in.Source = x.mean(f.lengths[d.Name], have, v.s.job.Mix())
 	in.PromptTokens = x.prompt(&in, have.PromptTokens)
 	return in
 }
 
-// output is how long an answer is taken to be, and why.
+// mean is how long an answer is taken to be among the rows of a mix, and why.
+func (v *setLoad) mean(run *plan.Lengths, have progress.Set, m *eyrie.Mix) (tokens float64, why plan.Source) {
+	var total float64
+	for i := range m.Parts {
+		n, source := v.output(run, have, m.Parts[i].Sampling)
+		w := float64(m.Parts[i].Weight)
+		tokens, total, why = tokens+w*n, total+w, source
+	}
+	return tokens / total, why
+}
+
+// output is how long an answer of a sampling is taken to be, and why.
 func (v *setLoad) output(run *plan.Lengths, have progress.Set, s eyrie.Sampling) (float64, plan.Source) {
 	longest := float64(s.MaxTokens)
 	if run != nil && run.N() >= enoughAnswers {
@@ -168,7 +179,7 @@ func (v *setLoad) prompt(in *plan.SetInput, doneTokens int64) float64 {
 // forecast makes a forecast of what a run has left to do.
 func (v *workload) forecast(f *facts, change ...func(*plan.Input)) *plan.Forecast {
 	in := plan.Input{
-		Lanes: f.laneInputs(v.s.lanes()), Left: f.left(), MaxTokens: v.s.job.Sampling.MaxTokens,
+		Lanes: f.laneInputs(v.s.lanes()), Left: f.left(), MaxTokens: v.s.job.Mix().MaxTokens(),
 		Concurrency: v.s.job.Concurrency, Fit: v.s.job.Fit, Deadline: v.s.job.Deadline,
 	}
 	for i := range v.sets {

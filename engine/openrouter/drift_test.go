@@ -97,11 +97,11 @@ func TestRunThroughDrift(t *testing.T) {
 		}
 		var said bytes.Buffer
 		cfg := dispatch.Config{
-			Run: "drift", Model: model, Sampling: eyrie.Sampling{MaxTokens: 4096, Thinking: true}, Concurrency: 12,
+			Run: "drift", Model: model, Sampling: &eyrie.Mix{Parts: []eyrie.Part{{Weight: 1, Sampling: eyrie.Sampling{MaxTokens: 4096, Thinking: true}}}}, Concurrency: 12,
 			Lanes: first, Refresh: lanes, RefreshEvery: 20 * time.Second,
 			Sets:    []dispatch.Set{{Name: "set", Target: 1 << 40, Prompts: questions(300)}},
 			Journal: &records{}, State: progress.New(), Ledger: ledger.New(20 * eyrie.Dollar),
-			Count: func(*eyrie.Generation) (int, error) { return 60, nil },
+			Count: func(*eyrie.Generation, eyrie.Sampling) (int, error) { return 60, nil },
 			Log:   slog.New(slog.NewTextHandler(&said, nil)),
 		}
 		run, err := dispatch.New(cfg)

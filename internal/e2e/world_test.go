@@ -303,12 +303,12 @@ func (w *world) run(ctx context.Context) dispatch.Result {
 		t.Fatal(err)
 	}
 	r, err := dispatch.New(dispatch.Config{
-		Run: "e2e", Model: kimi, Sampling: eyrie.Sampling{MaxTokens: 2048, Thinking: true},
+		Run: "e2e", Model: kimi, Sampling: &eyrie.Mix{Parts: []eyrie.Part{{Weight: 1, Sampling: eyrie.Sampling{MaxTokens: 2048, Thinking: true}}}},
 		Concurrency: w.set.concurrency, PaidAttempts: 12, Lanes: lanes, Refresh: w.lanes,
 		Sets:    []dispatch.Set{{Name: "set", Target: 1 << 40, Prompts: w.prompts()}},
 		Journal: j, State: w.state, Ledger: w.ledger, BillPatience: w.set.patience, Seed: 3,
 		// No prompt has more tokens than bytes, and the template adds a few.
-		Count: func(g *eyrie.Generation) (int, error) { return len(g.Messages[0].Content) + 32, nil },
+		Count: func(g *eyrie.Generation, _ eyrie.Sampling) (int, error) { return len(g.Messages[0].Content) + 32, nil },
 		Earlier: func(ref journal.Ref) (*eyrie.EndedRecord, error) {
 			rec, err := journal.ReadAt(w.root, ref)
 			if err != nil {
