@@ -51,13 +51,15 @@ var imports = map[string][]string{
 	"tokenizer/internal/ucd/mktable": {"tokenizer/internal/ucd"},
 
 	// Edges.
-	"dataset":  {"."},
+	"dataset":  {".", "dataset/internal/*"},
 	"journal":  {".", "internal/durable"},
 	"export":   {".", "internal/durable"},
 	"engine/*": {".", "engine/internal/*", "internal/sse", "route"},
 
 	"engine/internal/server": {".", "engine/internal/stream", "internal/sse"},
 	"engine/internal/stream": {},
+
+	"dataset/internal/*": {},
 
 	"harvest":  {".", "journal"},
 	"dispatch": {".", "journal", "ledger", "limit", "plan", "progress", "route"},
@@ -85,14 +87,14 @@ var imports = map[string][]string{
 // modules says which packages may import which modules of others. Modules that
 // only tests use are not here.
 var modules = map[string][]string{
+	"github.com/apache/arrow-go/v18": {"dataset/internal/rowfile", "export"},
 	"github.com/go-json-experiment/json": {
 		".", "chat", "cmd/eyrie", "dataset", "emulator", "emulator/internal/kimi", "engine/*", "engine/internal/server", "export",
 		"internal/config", "jinja", "journal", "tokenizer", "tokenizer/internal/oracle",
 	},
 	"github.com/goccy/go-yaml":         {"emulator", "internal/config"},
-	"github.com/klauspost/compress":    {"export", "journal"},
-	"github.com/apache/arrow-go/v18":   {"export"},
-	"github.com/parquet-go/parquet-go": {"export"},
+	"github.com/klauspost/compress":    {"dataset/internal/rowfile", "export", "journal"},
+	"github.com/parquet-go/parquet-go": {"dataset/internal/rowfile", "export"},
 	"github.com/spf13/cobra":           {"cmd/eyrie"},
 	"github.com/spf13/pflag":           {"cmd/eyrie"},
 	"golang.org/x/sys":                 {"internal/config"},

@@ -19,8 +19,16 @@ func readCalls(w *walker) ([]eyrie.ToolCall, error) {
 	return calls, err
 }
 
-// parseCalls reads a tool call, or a list of them, that a message has as text;
-// w stands at the text's beginning.
+// callsIn reads a tool call, or a list of them, that a message has as text.
+func callsIn(w *walker, text string) ([]eyrie.ToolCall, error) {
+	in, ok := w.literal(text)
+	if !ok {
+		return nil, dropf(BadCall, "text that should be a tool call is none")
+	}
+	return parseCalls(in)
+}
+
+// parseCalls is [callsIn] with w at the text's beginning.
 func parseCalls(w *walker) (calls []eyrie.ToolCall, err error) {
 	if w.kind() == '[' {
 		calls, err = readCalls(w)

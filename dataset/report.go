@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/eyrie-ai/eyrie/dataset/internal/rowfile"
 )
 
 // Reason says why a row was left out. It is a code: it does not change.
@@ -14,7 +16,9 @@ type Reason string
 // that is noticed, and under none of the row's where something is wrong with
 // its line.
 const (
-	// What is wrong with the line.
+	// What is wrong with the line, or the record.
+	TooLong      Reason = "too_long"      // a row above the limit
+	BadRecord    Reason = "record"        // a record of CSV that breaks its rules
 	Torn         Reason = "torn"          // a last line that breaks off
 	NulByte      Reason = "nul"           // a NUL, raw or as an escape
 	BadUTF8      Reason = "utf8"          // bytes that are not UTF-8
@@ -36,8 +40,27 @@ const (
 	TwoAssistants Reason = "two_assistants" // two messages of the assistant in a row
 	EmptyUser     Reason = "empty_user"     // a message of the user that says nothing
 	Special       Reason = "special"        // text that spells a control token
-	Duplicate     Reason = "duplicate"      // the content of an earlier row
+
+	// What the set already has.
+	Duplicate Reason = "duplicate" // the content of an earlier row, of this set or of one before it
+
+	// What the job file leaves out.
+	Unwanted      Reason = "unwanted"       // not what keep asks for
+	NearDuplicate Reason = "near_duplicate" // nearly the content of an earlier row
+	Contaminated  Reason = "contaminated"   // text of an evaluation prompt
+	NotSampled    Reason = "not_sampled"    // not among the sample
 )
+
+// Lost reports whether rows of this reason are lost: something is wrong with
+// them. The others were left out because the set has them already or because
+// the job file says so.
+func (r Reason) Lost() bool {
+	switch r {
+	case Duplicate, Unwanted, NearDuplicate, Contaminated, NotSampled:
+		return false
+	}
+	return true
+}
 
 // maxExamples is how many rows of each reason a report names.
 const maxExamples = 5
@@ -46,7 +69,11 @@ const maxExamples = 5
 type Report struct {
 	Set    string `json:"set"`
 	Path   string `json:"path"`
-	Layout Layout `json:"layout"`
+	Layout Layout `json:"layout"` // of the first file
+	// Files are the files of the set, in the order in which they are read.
+	Files []FileReport `json:"files,omitzero"`
+	// Passed lists files of the set's folder that are none of rows.
+	Passed []string `json:"passed_over,omitzero"`
 	// Rows counts the lines that are not blank. It is Kept and all of Dropped.
 	Rows int `json:"rows"`
 	Kept int `json:"kept"`
@@ -56,7 +83,41 @@ type Report struct {
 	Renamed int              `json:"renamed"`
 	Dropped map[Reason]Count `json:"dropped"`
 	Bytes   int64            `json:"bytes"`
-	SHA256  string           `json:"sha256"` // of the file, in hex
+	// SHA256 is the file's digest in hex, or for several files the digest of
+	// theirs, line by line.
+	SHA256  string  `json:"sha256"`
+	Content Content `json:"content"` // of the kept rows
+}
+
+// FileReport is the account of one file.
+type FileReport struct {
+	Path   string `json:"path"`
+	Format string `json:"format"`
+	Layout Layout `json:"layout"`
+	Rows   int    `json:"rows"`
+	Kept   int    `json:"kept"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+// Lost counts the rows that were left out because something is wrong with
+// them.
+func (r *Report) Lost() int {
+	n := 0
+	for reason, c := range r.Dropped {
+		if reason.Lost() {
+			n += c.N
+		}
+	}
+	return n
+}
+
+// LossRate is the share of rows that are lost, from 0 to 1.
+func (r *Report) LossRate() float64 {
+	if r.Rows == 0 {
+		return 0
+	}
+	return float64(r.Lost()) / float64(r.Rows)
 }
 
 // Count is how often a reason applied, and where first.
@@ -67,13 +128,22 @@ type Count struct {
 
 // Example is one row that was left out.
 type Example struct {
-	Path   string `json:"path"`
-	Line   int    `json:"line"` // from 1
+	Path string `json:"path"`
+	// Line is where the row begins. Rows of Parquet and Arrow have no lines, but
+	// a row group or record batch and a place in it. All count from 1.
+	Line   int    `json:"line,omitzero"`
+	Group  int    `json:"group,omitzero"`
+	Row    int    `json:"row,omitzero"`
 	Detail string `json:"detail"`
 }
 
 // String prints the example as editors understand it.
-func (e Example) String() string { return fmt.Sprintf("%s:%d: %s", e.Path, e.Line, e.Detail) }
+func (e Example) String() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s:%d/%d: %s", e.Path, e.Group, e.Row, e.Detail)
+	}
+	return fmt.Sprintf("%s:%d: %s", e.Path, e.Line, e.Detail)
+}
 
 // String prints the report for people, the most frequent reason first.
 func (r Report) String() string {
@@ -99,14 +169,14 @@ func (r Report) String() string {
 }
 
 // drop counts a row that is left out.
-func (r *Report) drop(line int, d *drop) {
+func (r *Report) drop(path string, at rowfile.Place, d *drop) {
 	if r.Dropped == nil {
 		r.Dropped = map[Reason]Count{}
 	}
 	c := r.Dropped[d.reason]
 	c.N++
 	if len(c.Examples) < maxExamples {
-		c.Examples = append(c.Examples, Example{r.Path, line, d.Error()})
+		c.Examples = append(c.Examples, Example{path, at.Line, at.Group, at.Index, d.Error()})
 	}
 	r.Dropped[d.reason] = c
 }

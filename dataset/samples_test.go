@@ -1,8 +1,6 @@
 package dataset_test
 
 import (
-	"bytes"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -75,34 +73,6 @@ func shared(t testing.TB) string {
 	return filepath.Join(dir, "datasets")
 }
 
-// sample opens a sample. One that is a JSON array is read as if it were JSON
-// Lines.
-func sample(t testing.TB, path string) dataset.Source {
-	t.Helper()
-	src := dataset.Source{Set: "sample", Path: path}
-	if filepath.Ext(path) == ".jsonl" {
-		return src
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var rows []jsontext.Value
-	if err := json.Unmarshal(b, &rows); err != nil {
-		t.Fatal(err)
-	}
-	var lines bytes.Buffer
-	for _, r := range rows {
-		if err := r.Compact(); err != nil {
-			t.Fatal(err)
-		}
-		lines.Write(r)
-		lines.WriteByte('\n')
-	}
-	src.Open = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(lines.Bytes())), nil }
-	return src
-}
-
 // TestSamples reads pieces of public prompt sets. The numbers were counted
 // with another JSON library and another program.
 func TestSamples(t *testing.T) {
@@ -126,7 +96,7 @@ func TestSamples(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(filepath.Base(tt.file), func(t *testing.T) {
-			prompts, report := readAll(t, sample(t, filepath.Join(dir, tt.file)), dataset.Options{})
+			prompts, report := readAll(t, dataset.Source{Set: "sample", Path: filepath.Join(dir, tt.file)}, dataset.Options{})
 			got := tally{prompts: report.Kept, turns: report.Turns}
 			for _, p := range prompts {
 				checkPrompt(t, p)

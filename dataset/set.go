@@ -6,83 +6,103 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"io"
 	"io/fs"
 	"iter"
-	"os"
 	"sync"
 
 	"github.com/eyrie-ai/eyrie"
+	"github.com/eyrie-ai/eyrie/dataset/internal/rowfile"
 )
-
-// Source is where a set comes from.
-type Source struct {
-	Set  string // the set's name, which every prompt carries
-	Path string // the file, as messages name it
-	// Open opens the file anew for each pass. Nil opens Path.
-	Open func() (io.ReadCloser, error)
-}
-
-func (s Source) open() (io.ReadCloser, error) {
-	if s.Open != nil {
-		return s.Open()
-	}
-	f, err := os.Open(s.Path)
-	if err != nil {
-		return nil, err
-	}
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		f.Close()
-		return nil, errors.New("is a folder")
-	}
-	return f, nil
-}
-
-// wrap names the file in an error, once.
-func (s Source) wrap(err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		err = pe.Err
-	}
-	return fmt.Errorf("dataset: %s: %w", s.Path, err)
-}
-
-// Options say how a set is read. The zero value is ready to use.
-type Options struct {
-	Layout Layout // [Auto] or empty finds out
-	// Turns says which turns of a conversation are asked for; empty means all.
-	// A prompt holds what these need and no more.
-	Turns eyrie.Turns
-	// Special reports whether text spells a control token of the model, such
-	// as "<|im_end|>". It is asked about every text that would be sent: not
-	// about messages of the assistant that the model writes anew. Nil asks
-	// nothing.
-	Special func(string) bool
-}
 
 // Set is a prompt set that has been looked at and can be read. Its methods may
 // be called from several goroutines.
 type Set struct {
 	src    Source
 	opts   Options
-	form   container
-	layout layout
+	rules  rules // copied by each pass
+	files  []*file
+	passed []string
 
-	mu     sync.Mutex
-	report Report // of the last full pass; guarded by mu
+	choosing sync.Mutex // held while rows are chosen; see [Set.choose]
+	choice   *choice    // guarded by choosing
+
+	mu      sync.Mutex
+	report  Report                // of the last full pass; guarded by mu
+	digests map[eyrie.Digest]spot // of its rows; guarded by mu
+	highest *eyrie.Digest         // the highest lot of the sample; guarded by mu
 }
 
-// Open looks at the first rows of a file and finds out how to read it. It
-// fails when the file cannot be read or holds nothing that looks like a prompt.
+// file is one file of a set.
+type file struct {
+	path   string
+	rows   *rowfile.File
+	layout layout
+	table  map[string]slot
+}
+
+// Open looks at the first rows of every file and finds out how to read it. It
+// fails when one cannot be read or holds nothing that looks like a prompt, and
+// when the options make no sense.
 func Open(src Source, opts Options) (*Set, error) {
-	s := &Set{src: src, opts: opts}
-	if err := s.sniff(); err != nil {
+	s := &Set{src: src, opts: opts, rules: newRules(&opts)}
+	if err := opts.check(); err != nil {
 		return nil, src.wrap(err)
+	}
+	allowed, err := candidates(&opts)
+	if err != nil {
+		return nil, src.wrap(err)
+	}
+	inputs, passed, err := src.inputs()
+	if err != nil {
+		return nil, src.wrap(err)
+	}
+	s.passed = passed
+	for _, in := range inputs {
+		f, err := s.openFile(in, allowed)
+		switch {
+		case len(inputs) > 1 && (errors.Is(err, rowfile.ErrEmpty) || errors.Is(err, errNoRows)):
+			s.passed = append(s.passed, in.path)
+		case err != nil:
+			return nil, wrap(in.path, err)
+		default:
+			s.files = append(s.files, f)
+		}
+	}
+	if len(s.files) == 0 {
+		return nil, src.wrap(errNoRows)
 	}
 	return s, nil
 }
 
-// Layout returns the layout that the set is read in.
-func (s *Set) Layout() Layout { return s.layout.name }
+// openFile looks at one file.
+func (s *Set) openFile(in input, allowed []layout) (*file, error) {
+	rows, err := rowfile.Open(in.path, in.open, rowfile.Options{Format: rowfile.Format(s.opts.Format), MaxRow: s.opts.MaxRow})
+	if err != nil {
+		return nil, err
+	}
+	l, err := s.sniff(rows, allowed)
+	if err != nil {
+		return nil, err
+	}
+	return &file{in.path, rows, l, l.table(s.opts.Columns)}, nil
+}
+
+// wrap names the source in an error.
+func (s Source) wrap(err error) error { return wrap(s.Path, err) }
+
+// wrap names a file in an error, once.
+func wrap(path string, err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		err = pe.Err
+	}
+	return fmt.Errorf("dataset: %s: %w", path, err)
+}
+
+// Layout returns the layout that the set's first file is read in.
+func (s *Set) Layout() Layout { return s.files[0].layout.name }
+
+// Name returns the set's name.
+func (s *Set) Name() string { return s.src.Set }
 
 // Report returns the account of the last full pass over [Set.Prompts], and the
 // zero Report before there was one.
@@ -95,20 +115,14 @@ func (s *Set) Report() Report {
 // ErrChanged is the error of a pass that read other bytes than the pass before.
 var ErrChanged = errors.New("the file has changed since it was last read")
 
-// Prompts reads the file from its beginning on, once for each loop over the
+// Prompts reads the set from its beginning on, once for each loop over the
 // returned sequence, in the same order every time. The prompts belong to the
 // caller. An error ends the sequence; it names the file.
 func (s *Set) Prompts() iter.Seq2[*eyrie.Prompt, error] {
 	return func(yield func(*eyrie.Prompt, error) bool) {
-		report, err := s.pass(func(p *eyrie.Prompt) bool { return yield(p, nil) })
-		if errors.Is(err, errStopped) {
-			return
-		}
-		if err == nil {
-			err = s.finish(report)
-		}
-		if err != nil {
-			yield(nil, s.src.wrap(err))
+		err := s.prompts(func(p *eyrie.Prompt) bool { return yield(p, nil) })
+		if err != nil && !errors.Is(err, errStopped) {
+			yield(nil, err)
 		}
 	}
 }
@@ -116,38 +130,128 @@ func (s *Set) Prompts() iter.Seq2[*eyrie.Prompt, error] {
 // errStopped ends a pass whose caller wants no more.
 var errStopped = errors.New("stopped")
 
+// prompts gives every prompt to each, until that returns false.
+func (s *Set) prompts(each func(*eyrie.Prompt) bool) error {
+	for _, before := range s.opts.After {
+		if err := before.read(); err != nil {
+			return err
+		}
+	}
+	c, err := s.choose()
+	if err != nil {
+		return err
+	}
+	if c.order != nil {
+		return s.src.maybe(c.order.prompts(each))
+	}
+	return s.scan(each)
+}
+
+// maybe names the source in an error that is one.
+func (s Source) maybe(err error) error {
+	if err == nil || errors.Is(err, errStopped) {
+		return err
+	}
+	return s.wrap(err)
+}
+
+// read makes sure that the set's rows are known.
+func (s *Set) read() error {
+	s.mu.Lock()
+	known := s.digests != nil
+	s.mu.Unlock()
+	if known {
+		return nil
+	}
+	return s.prompts(func(*eyrie.Prompt) bool { return true })
+}
+
+// has reports whether the last full pass had a row of this content.
+func (s *Set) has(d eyrie.Digest) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.digests[d].kept
+}
+
+// scan reads all files in their order and keeps the account.
+func (s *Set) scan(each func(*eyrie.Prompt) bool) error {
+	p := newPass(s)
+	all := sha256.New()
+	for _, f := range s.files {
+		p.open(f)
+		if err := p.scan(f, each); err != nil {
+			if errors.Is(err, errStopped) {
+				return err
+			}
+			return wrap(f.path, err)
+		}
+		r := &p.report.Files[p.number]
+		p.report.Bytes += r.Bytes
+		fmt.Fprintf(all, "%s\n", r.SHA256)
+	}
+	p.report.SHA256 = p.report.Files[0].SHA256
+	if len(s.files) > 1 {
+		p.report.SHA256 = hex.EncodeToString(all.Sum(nil))
+	}
+	return s.src.maybe(s.finish(p))
+}
+
+// scan reads one file.
+func (p *pass) scan(f *file, each func(*eyrie.Prompt) bool) error {
+	sum := digest{hash: sha256.New()}
+	rows := 0
+	for row, err := range f.rows.Rows(&sum) {
+		if err != nil {
+			if rows > 0 {
+				err = fmt.Errorf("after row %d: %w", rows, err)
+			}
+			return err
+		}
+		rows++
+		prompt, err := p.row(row)
+		if err != nil {
+			return placed(row.Place, err)
+		}
+		if prompt != nil && !each(prompt) {
+			return errStopped
+		}
+	}
+	r := &p.report.Files[p.number]
+	r.Bytes, r.SHA256 = sum.n, hex.EncodeToString(sum.hash.Sum(nil))
+	return nil
+}
+
+// placed says where in its file an error happened.
+func placed(at rowfile.Place, err error) error {
+	if at.Line > 0 {
+		return fmt.Errorf("line %d: %w", at.Line, err)
+	}
+	return fmt.Errorf("row %d of group %d: %w", at.Index, at.Group, err)
+}
+
 // finish keeps the account of a full pass.
-func (s *Set) finish(r Report) error {
+func (s *Set) finish(p *pass) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.report.SHA256
-	s.report = r
-	if before != "" && before != r.SHA256 {
+	s.report, s.digests = p.report, p.seen
+	if before != "" && before != p.report.SHA256 {
 		return ErrChanged
 	}
 	return nil
 }
 
-// pass reads the whole file and gives every prompt to each, until that returns
-// false.
-func (s *Set) pass(each func(*eyrie.Prompt) bool) (Report, error) {
-	f, err := s.src.open()
-	if err != nil {
-		return Report{}, err
+// Close gives back what the set holds on disk. It need not be called for a set
+// without [Options.Shuffle].
+func (s *Set) Close() error {
+	s.choosing.Lock()
+	defer s.choosing.Unlock()
+	if s.choice == nil || s.choice.order == nil {
+		return nil
 	}
-	defer f.Close()
-	sum := digest{hash: sha256.New()}
-	p := newPass(s)
-	for row, err := range s.form.rows(io.TeeReader(f, &sum)) {
-		if err != nil {
-			return Report{}, err
-		}
-		if prompt := p.row(row); prompt != nil && !each(prompt) {
-			return Report{}, errStopped
-		}
-	}
-	p.report.Bytes, p.report.SHA256 = sum.n, hex.EncodeToString(sum.hash.Sum(nil))
-	return p.report, nil
+	err := s.choice.order.close()
+	s.choice = nil
+	return err
 }
 
 // digest hashes and counts what is written to it.

@@ -170,6 +170,10 @@ func TestReport(t *testing.T) {
 		``,
 	}, "\n")
 	_, got := readAll(t, text(file), dataset.Options{})
+	if want := []dataset.FileReport{{Path: "set.jsonl", Format: "lines", Layout: dataset.Messages, Rows: 9, Kept: 2, Bytes: got.Bytes, SHA256: got.SHA256}}; !reflect.DeepEqual(got.Files, want) {
+		t.Errorf("files %+v, want %+v", got.Files, want)
+	}
+	got.Files, got.Content = nil, dataset.Content{} // has a test of its own
 	example := func(line int, detail string) dataset.Example {
 		return dataset.Example{Path: "set.jsonl", Line: line, Detail: detail}
 	}
@@ -267,11 +271,11 @@ func TestLayout(t *testing.T) {
 		{"by the first that fits", "{}\n[]\nx\n" + `{"messages":[]}` + "\n" + good, dataset.Options{}, dataset.Messages, ""},
 		{"given", `{"conversations":[{"from":"human","value":"Hi"}]}`, dataset.Options{Layout: dataset.ShareGPT}, dataset.ShareGPT, ""},
 		{"given and wrong", `{"conversations":[{"from":"human","value":"Hi"}]}`, dataset.Options{Layout: dataset.Messages}, "",
-			"dataset: set.jsonl: is not of layout messages; its first row has the columns conversations"},
-		{"none fits", `{"prompt":"Hi","answer":"Ho"}`, dataset.Options{}, "",
-			"dataset: set.jsonl: is not of layout messages or sharegpt; its first row has the columns prompt, answer"},
+			"dataset: set.jsonl: is not of layout messages but looks like sharegpt; its first row has the columns conversations"},
+		{"none fits", `{"say":"Hi","reply":"Ho"}`, dataset.Options{}, "",
+			"dataset: set.jsonl: is of no layout that is known; its first row has the columns say, reply; tell which holds what, such as columns: {prompt: say}"},
 		{"none is known", good, dataset.Options{Layout: "alpaca"}, "",
-			`dataset: set.jsonl: layout "alpaca" is not known; there are auto, messages, sharegpt`},
+			`dataset: set.jsonl: layout "alpaca" is not known; there are auto, messages, sharegpt, trajectory, input-output, transcript, instruction, pair, turns, prompt`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -297,13 +301,17 @@ func TestWhatIsNoSet(t *testing.T) {
 		{"empty", "", "holds no rows"},
 		{"blank", "\ufeff \n\n\t\n", "holds no rows"},
 		{"very blank", strings.Repeat("\n", 10_000), "holds no rows"},
-		{"array", "\n [{}]", "is a JSON array, not JSON Lines; convert it with jq -c '.[]'"},
-		{"printed over lines", "{\n  \"messages\": [\n  ]\n}\n", "is not JSON Lines; none of its first 4 lines is a JSON object"},
+		{"array of nothing", "\n [{}]", "is of no layout that is known; its first row has no columns; tell which holds what, such as columns: {prompt: text}"},
+		{"array of numbers", "[1, 2]", "is no list of JSON objects; none of its first 2 values is one"},
+		{"array that ends early", "[1, 2,", "the JSON array is cut off: it is not closed at line 1, where the file ends; download it again"},
+		{"empty array", "[ ]", "holds no rows"},
+		{"token ids", `{"input_ids":[1],"loss_mask":[1]}`, "holds token ids and no conversations; its first row has the columns input_ids, loss_mask"},
+		{"printed over lines", "{\n  \"messages\": [\n  ]\n}\n", "is of no layout that is known; its first row has the columns messages; tell which holds what, such as columns: {prompt: messages}"},
 		{"prose", strings.Repeat("Dear reader,\n", 200), "is not JSON Lines; none of its first 100 lines is a JSON object"},
-		{"gzip", "\x1f\x8b\x08\x00", "is gzip, not JSON Lines; unpack it with gunzip"},
-		{"zstd", "\x28\xb5\x2f\xfd\x00", "is zstd, not JSON Lines; unpack it with zstd -d"},
-		{"parquet", "PAR1\x15\x04", "is Parquet, not JSON Lines; convert it to JSON Lines"},
-		{"UTF-16", "\xff\xfe{\x00}\x00", "is UTF-16, not JSON Lines; convert it to UTF-8"},
+		{"gzip", "\x1f\x8b\x08\x00", "the gzip is cut off; download it again"},
+		{"zstd", "\x28\xb5\x2f\xfd\x00", "the zstd is cut off; download it again"},
+		{"parquet", "PAR1\x15\x04", "is Parquet, which is read from its end, and this source cannot be"},
+		{"UTF-16", "\xff\xfe{\x00}\x00", "is UTF-16; convert it with iconv -f UTF-16 -t UTF-8"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -325,7 +333,7 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = dataset.Open(dataset.Source{Path: "folder"}, dataset.Options{})
-	if want := "dataset: folder: is a folder"; err == nil || err.Error() != want {
+	if want := "dataset: folder: is a folder without a file of rows: none ends in .jsonl, .json, .parquet, .arrow, .csv, .txt or these with .gz or .zst"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	path := filepath.Join("folder", "set.jsonl")
@@ -393,8 +401,8 @@ func TestFilesAreClosed(t *testing.T) {
 	for range set.Prompts() {
 		break
 	}
-	if opened != 3 || closed != 3 {
-		t.Errorf("%d opened, %d closed, want 3 of each", opened, closed)
+	if opened != 4 || closed != 4 { // twice to look at it
+		t.Errorf("%d opened, %d closed, want 4 of each", opened, closed)
 	}
 }
 
@@ -402,7 +410,7 @@ func TestReadError(t *testing.T) {
 	broken := errors.New("the disk is gone")
 	closed, passes := 0, 0
 	src := dataset.Source{Path: "set.jsonl", Open: func() (io.ReadCloser, error) {
-		if passes++; passes == 1 {
+		if passes++; passes <= 2 { // to look at it
 			return file{strings.NewReader(good), &closed}, nil
 		}
 		return file{io.MultiReader(strings.NewReader(good), failing{broken}), &closed}, nil
@@ -419,11 +427,11 @@ func TestReadError(t *testing.T) {
 		}
 		err = got
 	}
-	if want := "dataset: set.jsonl: the disk is gone"; err == nil || err.Error() != want || !errors.Is(err, broken) {
+	if want := "dataset: set.jsonl: after row 1: the disk is gone"; err == nil || err.Error() != want || !errors.Is(err, broken) {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	if kept != 1 || closed != 2 {
-		t.Errorf("%d kept, %d closed, want 1 and 2", kept, closed)
+	if kept != 1 || closed != 3 {
+		t.Errorf("%d kept, %d closed, want 1 and 3", kept, closed)
 	}
 	if got := set.Report(); got.Rows != 0 {
 		t.Errorf("a report of a pass that failed: %v", got)
@@ -438,7 +446,7 @@ func TestChangedFile(t *testing.T) {
 	passes := 0
 	src := dataset.Source{Path: "set.jsonl", Open: func() (io.ReadCloser, error) {
 		passes++
-		return io.NopCloser(strings.NewReader(good + strings.Repeat(ask("more")+"\n", max(0, passes-2)))), nil
+		return io.NopCloser(strings.NewReader(good + strings.Repeat(ask("more")+"\n", max(0, passes-3)))), nil
 	}}
 	set, err := dataset.Open(src, dataset.Options{})
 	if err != nil {

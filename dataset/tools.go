@@ -19,6 +19,12 @@ func readTools(w *walker) ([]byte, error) {
 		if err != nil || strings.TrimSpace(text) == "" {
 			return nil, err
 		}
+		if tools := declarations(text); tools != nil {
+			return tools, nil
+		}
+		if in, ok := w.literal(text); ok {
+			return parseTools(in)
+		}
 		return parseTools(w.nested([]byte(text)))
 	}
 	return nil, w.wrong("a list or text")

@@ -20,6 +20,7 @@ type walker struct {
 	names   map[string]string // keys seen, so that each is allocated once
 	scratch []byte
 	inner   *walker // see nested
+	rules   *rules  // for messages
 }
 
 // maxNames bounds the keys a walker remembers.
@@ -34,7 +35,7 @@ func (w *walker) reset(raw []byte) {
 // the same one each time: read one value to its end before asking for the next.
 func (w *walker) nested(raw []byte) *walker {
 	if w.inner == nil {
-		w.inner = new(walker)
+		w.inner = &walker{rules: w.rules}
 	}
 	w.inner.reset(raw)
 	return w.inner
@@ -158,6 +159,52 @@ func (w *walker) textOrNull() (string, error) {
 	return w.text()
 }
 
+// into reads a string or null into s, and reports whether anything is in it.
+func (w *walker) into(s *string) (bool, error) {
+	text, err := w.textOrNull()
+	if text != "" {
+		*s = text
+	}
+	return text != "", err
+}
+
+// ifText reads a string into s, and passes over what is none.
+func (w *walker) ifText(s *string) (bool, error) {
+	if w.kind() != '"' {
+		return false, w.skip()
+	}
+	return w.into(s)
+}
+
+// loosely reads a string into s, and what is none as its JSON.
+func (w *walker) loosely(s *string) (bool, error) {
+	if k := w.kind(); k == '"' || k == 'n' {
+		return w.into(s)
+	}
+	raw, err := w.compact()
+	if err == nil {
+		*s = string(raw)
+	}
+	return err == nil, err
+}
+
+// literal returns a walker over text that is a list or an object, as JSON or
+// as Python prints it.
+func (w *walker) literal(text string) (*walker, bool) {
+	text = strings.TrimSpace(text)
+	if text == "" || text[0] != '[' && text[0] != '{' {
+		return nil, false
+	}
+	if raw := []byte(text); isJSON(raw) {
+		return w.nested(raw), true
+	}
+	raw, ok := pythonJSON(text)
+	if !ok {
+		return nil, false
+	}
+	return w.nested(raw), true
+}
+
 // id reads an id: a string, or a number as it is written, or null as nothing.
 func (w *walker) id() (string, error) {
 	if w.kind() != '0' {
@@ -199,7 +246,7 @@ func (w *walker) columns(raw []byte) ([]column, error) {
 	var cols []column
 	err := w.object(func(name string) error {
 		value, err := w.dec.ReadValue()
-		cols = append(cols, column{name, firstKeys(value)})
+		cols = append(cols, column{name, value.Clone()})
 		return err
 	})
 	if err == nil {
@@ -208,11 +255,28 @@ func (w *walker) columns(raw []byte) ([]column, error) {
 	return cols, err
 }
 
-// firstKeys returns the keys of the first element of a list of objects.
-func firstKeys(value []byte) []string {
+// unquoted returns the text of a JSON string, and nothing for what is none.
+func unquoted(value []byte) string {
+	if len(value) == 0 || value[0] != '"' {
+		return ""
+	}
 	var w walker
+	return w.unquote(value)
+}
+
+// firstKeys returns the keys of the first element of a list of objects, which
+// may also be the text of one.
+func firstKeys(value []byte) []string {
+	w := new(walker)
 	var keys []string
 	w.reset(value)
+	if text := unquoted(value); text != "" {
+		in, ok := w.literal(text)
+		if !ok {
+			return nil
+		}
+		w = in
+	}
 	if w.kind() != '[' {
 		return nil
 	}

@@ -232,7 +232,7 @@ var faultTests = []struct {
 	{"samples of none", "  tokens:", "  samples: 0\n  tokens:",
 		`job.yaml:8:12: datasets[0].samples: found "0"; write a whole number from 1 to 1000`},
 	{"layout unknown", "  tokens:", "  layout: share_gpt\n  tokens:",
-		`job.yaml:8:11: datasets[0].layout: found "share_gpt"; did you mean "sharegpt"? allowed are auto, messages, sharegpt`},
+		`job.yaml:8:11: datasets[0].layout: found "share_gpt"; did you mean "sharegpt"? allowed are auto, messages, sharegpt, trajectory, input-output, transcript, instruction, pair, turns, prompt`},
 	{"seed_from not there", "  tokens:", "  seed_from: older-run\n  tokens:",
 		`job.yaml:8:14: datasets[0].seed_from: found "older-run", which does not exist; name a run folder or a .jsonl file of rows that exists`},
 	{"seed_from of another sort", "  tokens:", "  seed_from: notes.txt\n  tokens:",

@@ -164,10 +164,15 @@ func datasetFields() []field[Dataset] {
 			d.Tools = eyrie.Pairing(word)
 		}},
 		{"layout", "", func(r *reader, v value, d *Dataset) {
-			d.Layout, _ = r.choice(v, "auto", "messages", "sharegpt")
+			d.Layout, _ = r.choice(v, layouts...)
 		}},
 		{"seed_from", "", (*reader).seedFrom},
 	}
+}
+
+// layouts are the ways in which rows hold conversations.
+var layouts = []string{
+	"auto", "messages", "sharegpt", "trajectory", "input-output", "transcript", "instruction", "pair", "turns", "prompt",
 }
 
 const (
