@@ -104,6 +104,8 @@ func (l *Lane) WorstCase(promptTokens, maxTokens int) Money {
 			out = max(out, l.MaxOutput)
 		case l.Context > 0:
 			out = max(out, l.Context)
+		case l.OutputPrice.IsZero() && l.Tiers == nil:
+			out = 0 // however long it is
 		default:
 			return MaxMoney // no answer is too long for it
 		}

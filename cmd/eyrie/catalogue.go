@@ -102,6 +102,12 @@ func newClient(job *config.Job, o *config.OpenRouter, key config.Key) (*openrout
 // connect reads the engines' catalogues at the vendor and applies the policy.
 func (a *app) connect(ctx context.Context, s *session) error {
 	for _, e := range s.job.Engines {
+		if e.Local != nil {
+			if err := a.joinLocal(ctx, s, e); err != nil {
+				return err
+			}
+			continue
+		}
 		key, err := e.OpenRouter.Key(a.env())
 		if err != nil {
 			return &exitError{exitConfig, err}
@@ -114,16 +120,29 @@ func (a *app) connect(ctx context.Context, s *session) error {
 			return err
 		}
 	}
-	return s.someLane()
+	if err := s.someLane(); err != nil {
+		return err
+	}
+	return s.anyThere(func(format string, args ...any) { fmt.Fprintf(a.stderr, format, args...) })
 }
 
-// connectSaved applies the policy to a saved catalogue. It needs no key.
+// connectSaved applies the policy to a saved catalogue. It needs no key, and
+// takes servers of one's own to be there.
 func (a *app) connectSaved(ctx context.Context, s *session, file string) error {
 	src, err := openSaved(file)
 	if err != nil {
 		return &exitError{exitConfig, err}
 	}
 	for _, e := range s.job.Engines {
+		if e.Local != nil {
+			l, err := newLocal(s.job, e, nil)
+			if err != nil {
+				return err
+			}
+			s.locals = append(s.locals, l)
+			s.catalogue = append(s.catalogue, route.Verdict{Lane: l.lane, Allowed: true})
+			continue
+		}
 		if err := a.join(ctx, s, e, nil, src); err != nil {
 			return err
 		}
@@ -340,8 +359,17 @@ func (s *session) lanesOf(looks []look) []dispatch.Lane {
 		}
 		all = append(all, l.verdicts...)
 	}
+	own := map[*eyrie.Lane]*local{}
+	for _, l := range s.locals {
+		own[l.lane] = l
+		all = append(all, route.Verdict{Lane: l.lane, Allowed: true})
+	}
 	var out []dispatch.Lane
 	add := func(l *eyrie.Lane, why string) {
+		if o := own[l]; o != nil {
+			out = append(out, o.dispatchLane())
+			return
+		}
 		out = append(out, dispatch.Lane{Lane: l, Engine: of[l], Limit: limit.Config{Max: s.job.Concurrency}, Out: why})
 	}
 	for _, l := range route.Order(all) {
@@ -358,10 +386,13 @@ func (s *session) lanesOf(looks []look) []dispatch.Lane {
 // refresh returns what reads the catalogues again while a run goes on, and how
 // often. What it reads is kept before it is used.
 func (s *session) refresh(root *os.Root) (func(context.Context) ([]dispatch.Lane, error), time.Duration) {
-	every := config.DefaultCatalogueEvery
-	for i, e := range s.job.Engines {
-		if i == 0 || e.OpenRouter.CatalogueEvery < every {
-			every = e.OpenRouter.CatalogueEvery
+	if len(s.engines) == 0 {
+		return nil, 0 // servers of one's own are watched all the time
+	}
+	every := 24 * time.Hour
+	for _, e := range s.job.Engines {
+		if e.OpenRouter != nil {
+			every = min(every, e.OpenRouter.CatalogueEvery)
 		}
 	}
 	return func(ctx context.Context) ([]dispatch.Lane, error) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,9 +21,12 @@ const spareFiles = 64
 func filesWanted(job *config.Job) uint64 {
 	n := spareFiles
 	for _, e := range job.Engines {
-		if strings.HasPrefix(e.OpenRouter.BaseURL, "http:") {
+		switch {
+		case e.Local != nil:
+			n += min(job.Concurrency, cmp.Or(e.Local.Concurrency, job.Concurrency))
+		case strings.HasPrefix(e.OpenRouter.BaseURL, "http:"):
 			n += job.Concurrency
-		} else {
+		default:
 			n += 4 + job.Concurrency/90
 		}
 	}

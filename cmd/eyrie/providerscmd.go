@@ -93,6 +93,9 @@ func (a *app) jobOrModel(what string) (*config.Job, error) {
 
 // joinPublic adds an engine as far as it can be known without a key.
 func (a *app) joinPublic(ctx context.Context, s *session, e config.Engine, file string) error {
+	if e.Local != nil {
+		return a.joinLocal(ctx, s, e)
+	}
 	if file != "" {
 		src, err := openSaved(file)
 		if err != nil {

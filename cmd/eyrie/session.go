@@ -23,7 +23,8 @@ type session struct {
 	model     *modelFolder
 	sets      []*dataset.Set
 	seeded    []int64
-	engines   []*engine
+	engines   []*engine // that are bought from
+	locals    []*local
 	catalogue []route.Verdict
 }
 
@@ -104,6 +105,9 @@ func (s *session) close() {
 		if e.client != nil {
 			e.client.Close()
 		}
+	}
+	for _, l := range s.locals {
+		l.Close()
 	}
 }
 

@@ -56,6 +56,9 @@ func (v *workload) without(e *engine, r route.Rule, f *facts, now *plan.Forecast
 			all = append(all, other.verdicts...)
 		}
 	}
+	for _, l := range v.s.locals {
+		all = append(all, route.Verdict{Lane: l.lane, Allowed: true})
+	}
 	lanes := route.Order(all)
 	more := len(lanes) - len(v.s.lanes())
 	if more <= 0 {

@@ -29,7 +29,8 @@ type Config struct {
 	Gather    time.Duration // see [stream.Gatherer]
 	// MaxStreams is how many requests may be in flight at once.
 	MaxStreams int
-	// Model is the name that the server knows the model by.
+	// Model is the name that the server knows the model by. Without one,
+	// [Client.Look] finds it.
 	Model string
 	// Codec is the model's template and vocabulary. Without it ids are taken as
 	// they come.
@@ -45,6 +46,7 @@ type Client struct {
 	http    *http.Client
 
 	mu     sync.Mutex
+	model  string                // the name it is asked for
 	flying map[*attempt]struct{} // attempts under way
 	meter  meter
 }
@@ -63,7 +65,7 @@ func New(cfg Config, d Dialect) (*Client, error) {
 		cfg.UserAgent = "eyrie"
 	}
 	cfg.Limits = cfg.Limits.WithDefaults()
-	return &Client{Config: cfg, dialect: d, http: newHTTP(&cfg), flying: map[*attempt]struct{}{}}, nil
+	return &Client{Config: cfg, dialect: d, http: newHTTP(&cfg), model: cfg.Model, flying: map[*attempt]struct{}{}}, nil
 }
 
 // newHTTP makes a connection for every request that runs at once: these

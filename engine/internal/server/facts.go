@@ -51,23 +51,31 @@ func (c *Client) Models(ctx context.Context) ([]Model, error) {
 	return list.Data, nil
 }
 
-// Choose finds the model of the job among those of the server: the one that is
-// named, or the one that has the name of the job's model. c.Model is set to it.
-func (c *Client) Choose(models []Model, model string) (Model, error) {
+// choose finds the model of the job among those of the server: the one that is
+// named, or the one that has the name of the job's model.
+func (c *Client) choose(models []Model, model string) (Model, *eyrie.Error) {
+	wrong := &eyrie.Error{Op: c.Engine, Subject: c.BaseURL, Kind: eyrie.StopRun, Charged: eyrie.ChargedNo, LaneWide: true, Class: ClassModel}
+	same := func(m Model) bool { return sameName(m.ID, model) || sameName(m.Root, model) }
 	if c.Model != "" {
-		if i := slices.IndexFunc(models, func(m Model) bool { return m.ID == c.Model }); i >= 0 {
-			return models[i], nil
-		}
-		return Model{}, fmt.Errorf("%s: %s serves %s, and not %s", c.Engine, c.BaseURL, list(models), c.Model)
+		same = func(m Model) bool { return m.ID == c.Model }
+		wrong.Err = fmt.Errorf("%s, and the server has %s", c.Model, list(models))
+		wrong.Hint = "write the name of one of them"
+	} else {
+		wrong.Err = fmt.Errorf("no name for %s, and the server has %s", model, list(models))
+		wrong.Hint = "if that is the same model, write model: " + models[0].ID
 	}
-	i := slices.IndexFunc(models, func(m Model) bool { return sameName(m.ID, model) || sameName(m.Root, model) })
+	i := slices.IndexFunc(models, same)
 	if i < 0 {
-		return Model{}, fmt.Errorf("%s: %s serves %s, and the job asks for %s; if it is the same model, set model: %s",
-			c.Engine, c.BaseURL, list(models), model, models[0].ID)
+		return Model{}, wrong
 	}
-	c.Model = models[i].ID
 	return models[i], nil
 }
+
+// The classes of errors that tell a server which cannot answer for a job.
+const (
+	ClassModel     = "wrong model"
+	ClassTokenizer = "wrong tokenizer"
+)
 
 func list(models []Model) string {
 	var names []string
@@ -112,8 +120,12 @@ func (c *Client) SameTokenizer(ids []int32, err error) (string, error) {
 	for at < min(len(ids), len(ours)) && ids[at] == ours[at] {
 		at++
 	}
-	return "", fmt.Errorf("%s: %s has another tokenizer: of the %d ids of a probe text its number %d is %s and ours is %s; name the model's own folder as tokenizer, or start the server with the right model",
-		c.Engine, c.BaseURL, max(len(ids), len(ours)), at+1, idAt(ids, at), idAt(ours, at))
+	return "", &eyrie.Error{
+		Op: c.Engine, Subject: c.BaseURL, Kind: eyrie.StopRun, Charged: eyrie.ChargedNo, LaneWide: true, Class: ClassTokenizer,
+		Err: fmt.Errorf("a server with another tokenizer: of the ids of a probe text, %d of the server's and %d of ours, number %d is %s there and %s here",
+			len(ids), len(ours), at+1, idAt(ids, at), idAt(ours, at)),
+		Hint: "name the folder of the model that is served as tokenizer, or start the server with the right model",
+	}
 }
 
 func idAt(ids []int32, i int) string {
@@ -129,11 +141,21 @@ func (c *Client) Look(ctx context.Context, model string) (Facts, error) {
 	if err != nil {
 		return Facts{}, err
 	}
-	m, err := c.Choose(models, model)
-	if err != nil {
-		return Facts{}, &eyrie.Error{Op: "", Kind: eyrie.StopRun, Charged: eyrie.ChargedNo, Class: "wrong model", Err: err}
+	m, wrong := c.choose(models, model)
+	if wrong != nil {
+		return Facts{}, wrong
 	}
+	c.mu.Lock()
+	c.model = m.ID
+	c.mu.Unlock()
 	return Facts{Models: models, Model: m.ID, Context: m.Context}, nil
+}
+
+// name is what the server knows the model by.
+func (c *Client) name() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.model
 }
 
 // Ask1 makes the smallest request there is, one token, to see which fields come
@@ -141,7 +163,7 @@ func (c *Client) Look(ctx context.Context, model string) (Facts, error) {
 func (c *Client) Ask1(ctx context.Context, ask func(*eyrie.Request) (*Ask, error)) (*eyrie.Answer, error) {
 	r := &eyrie.Request{
 		Generation: &eyrie.Generation{Messages: []eyrie.Message{{Role: eyrie.User, Content: "Hi"}}},
-		Sampling:   eyrie.Sampling{MaxTokens: 1}, Lane: &eyrie.Lane{Tag: cmp.Or(c.Model, c.Engine)},
+		Sampling:   eyrie.Sampling{MaxTokens: 1}, Lane: &eyrie.Lane{Tag: cmp.Or(c.name(), c.Engine)},
 	}
 	var answer *eyrie.Answer
 	var failed error

@@ -36,8 +36,8 @@ func (a *attempt) verifyFinish() *eyrie.Error {
 		return e
 	case ans.FinishReason != eyrie.FinishStop && ans.FinishReason != eyrie.FinishLength && ans.FinishReason != eyrie.FinishToolCalls:
 		return a.refuse(eyrie.Elsewhere, "finish reason", "finish_reason %q", ans.FinishReason)
-	case ans.Model != "" && ans.Model != a.client.Model:
-		return a.refuse(eyrie.Elsewhere, "wrong model", "asked for %s and %q answered", a.client.Model, ans.Model)
+	case ans.Model != "" && ans.Model != a.client.name():
+		return a.refuse(eyrie.Elsewhere, ClassModel, "asked for %s and %q answered", a.client.name(), ans.Model)
 	}
 	if u := ans.Usage; u.Given && u.CompletionTokens > a.req.Sampling.MaxTokens {
 		return a.refuse(eyrie.Elsewhere, "overrun", "%d completion tokens and max_tokens is %d", u.CompletionTokens, a.req.Sampling.MaxTokens)

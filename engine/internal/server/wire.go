@@ -102,7 +102,7 @@ func (c *Client) ChatBody(r *eyrie.Request, events bool) *ChatBody {
 	g := r.Generation
 	think := bool(r.Sampling.Thinking)
 	b := &ChatBody{
-		Model: c.Model, Messages: make([]chatMessage, len(g.Messages)), Tools: jsontext.Value(g.Tools),
+		Model: c.name(), Messages: make([]chatMessage, len(g.Messages)), Tools: jsontext.Value(g.Tools),
 		Sampling: newSampling(r.Sampling), Streaming: streaming(events),
 		TemplateKwargs: &templateKwargs{think, think}, Effort: r.Sampling.Effort,
 	}
@@ -134,7 +134,7 @@ type CompletionBody struct {
 // CompletionBody builds a request with our own rendered prompt.
 func (c *Client) CompletionBody(r *eyrie.Request, prompt []int32, events bool) *CompletionBody {
 	return &CompletionBody{
-		Model: c.Model, Prompt: prompt, Sampling: newSampling(r.Sampling), Streaming: streaming(events), StopTokenIDs: c.stops(),
+		Model: c.name(), Prompt: prompt, Sampling: newSampling(r.Sampling), Streaming: streaming(events), StopTokenIDs: c.stops(),
 	}
 }
 
