@@ -69,13 +69,14 @@ var imports = map[string][]string{
 	"emulator":            {"emulator/internal/*"},
 	"emulator/internal/*": {},
 
-	"internal/config":    {".", "plan"},
-	"internal/durable":   {},
-	"internal/e2e":       {}, // tests only
-	"internal/faultfs":   {"internal/durable"},
-	"internal/spell":     {},
-	"internal/sse":       {},
-	"internal/testvocab": {},
+	"internal/config":     {".", "plan"},
+	"internal/durable":    {},
+	"internal/e2e":        {},    // tests only
+	"internal/enginetest": {"."}, // for tests
+	"internal/faultfs":    {"internal/durable"},
+	"internal/spell":      {},
+	"internal/sse":        {},
+	"internal/testvocab":  {},
 
 	"cmd/eyrie": {
 		".", "chat", "dataset", "dispatch", "emulator", "engine/*", "export", "harvest", "internal/config", "internal/durable",
@@ -118,7 +119,7 @@ var world = map[string][]string{
 	"net/url":       {"engine/*", "engine/internal/server", "internal/config"},
 	"os": {
 		"chat", "cmd/eyrie", "dataset", "demo", "emulator", "export", "harvest", "internal/config", "internal/durable",
-		"internal/faultfs", "internal/testvocab", "journal", "tokenizer", "tokenizer/internal/oracle", "tokenizer/internal/ucd/mktable",
+		"internal/enginetest", "internal/faultfs", "internal/testvocab", "journal", "tokenizer", "tokenizer/internal/oracle", "tokenizer/internal/ucd/mktable",
 	},
 	"os/exec":   {"demo", "internal/testvocab", "tokenizer/internal/oracle"},
 	"os/signal": {"cmd/eyrie", "demo"},
@@ -134,7 +135,7 @@ var calls = map[string][]string{
 	"os.Exit":      {"cmd/eyrie", "demo", "tokenizer/internal/oracle"},
 	"log.Fatal":    {"tokenizer/internal/oracle", "tokenizer/internal/ucd/mktable"},
 	"log.Fatalf":   {"tokenizer/internal/oracle", "tokenizer/internal/ucd/mktable"},
-	"os.Getenv":    {"cmd/eyrie", "demo", "internal/testvocab"},
+	"os.Getenv":    {"cmd/eyrie", "demo", "internal/enginetest", "internal/testvocab"},
 	"os.LookupEnv": {"cmd/eyrie"},
 	"os.Environ":   {"cmd/eyrie", "demo"},
 }
