@@ -72,7 +72,7 @@ var imports = map[string][]string{
 	"internal/config":     {".", "plan"},
 	"internal/durable":    {},
 	"internal/e2e":        {},    // tests only
-	"internal/enginetest": {"."}, // for tests
+	"internal/enginetest": {".", "chat", "emulator", "internal/testvocab", "tokenizer", "tokens"}, // for tests
 	"internal/faultfs":    {"internal/durable"},
 	"internal/spell":      {},
 	"internal/sse":        {},
