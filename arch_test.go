@@ -71,7 +71,7 @@ var imports = map[string][]string{
 
 	"internal/config":     {".", "plan"},
 	"internal/durable":    {},
-	"internal/e2e":        {},    // tests only
+	"internal/e2e":        {},                                                                     // tests only
 	"internal/enginetest": {".", "chat", "emulator", "internal/testvocab", "tokenizer", "tokens"}, // for tests
 	"internal/faultfs":    {"internal/durable"},
 	"internal/spell":      {},
@@ -114,7 +114,7 @@ var world = map[string][]string{
 	"log":           {"tokenizer/internal/*", "tokenizer/internal/ucd/mktable"},
 	"log/slog":      {"cmd/eyrie", "dispatch", "internal/config"},
 	"math/rand":     {"dispatch", "emulator", "internal/faultfs", "tokenizer/internal/oracle"},
-	"net":           {"cmd/eyrie", "demo", "emulator", "engine/*", "engine/internal/*"},
+	"net":           {"cmd/eyrie", "demo", "emulator", "engine/*", "engine/internal/*", "internal/enginetest"},
 	"net/netip":     {"engine/*", "internal/config"}, // these two only read names
 	"net/url":       {"engine/*", "engine/internal/server", "internal/config"},
 	"os": {
