@@ -21,6 +21,7 @@ type facts struct {
 	reasoning map[string]reasoningFacts // by data set
 	open      map[int64]openAttempt
 	latest    time.Time
+	goesOn    bool  // what is open has not been cut off
 	tokens    int64 // of accepted answers
 	rows      int
 }
@@ -38,13 +39,14 @@ type openAttempt struct {
 
 // laneFacts is how a lane has behaved.
 type laneFacts struct {
-	answers        int
-	tokens         int64
-	prompt, cached int64
-	wait, writing  time.Duration // to the first tokens, and from there to the ends
-	good, bad      eyrie.Money   // what answers and failed attempts cost
-	running, peak  int
-	refused        bool // it said that it was full
+	answers         int
+	tokens          int64
+	prompt, cached  int64
+	wait, writing   time.Duration // to the first tokens, and from there to the ends
+	good            eyrie.Money   // what answers cost
+	started, wasted int           // attempts, and those that cost or may have cost and brought nothing
+	running, peak   int
+	refused         bool // it said that it was full
 }
 
 func newFacts(budget eyrie.Money) *facts {
@@ -64,13 +66,16 @@ func readFacts(root *os.Root, budget eyrie.Money, enough func(*facts) bool) (*fa
 		}
 		f.apply(e)
 		if enough != nil && enough(f) {
+			f.goesOn = true
 			break
 		}
 	}
 	for _, o := range f.open {
 		f.of(o.set).Going(f.latest.Sub(o.since))
 	}
-	f.ledger.Abandon()
+	if !f.goesOn {
+		f.ledger.Abandon()
+	}
 	f.ledger.SetBudget(budget)
 	return f, nil
 }
@@ -106,6 +111,7 @@ func (f *facts) apply(e journal.Entry) {
 	case *eyrie.StartedRecord:
 		f.open[r.Attempt] = openAttempt{r.Set, r.Lane, e.Time}
 		l := f.lane(r.Lane)
+		l.started++
 		l.running++
 		l.peak = max(l.peak, l.running)
 	case *eyrie.EndedRecord:
@@ -122,7 +128,9 @@ func (f *facts) ended(r *eyrie.EndedRecord) {
 	l := f.lane(r.Lane)
 	first, took := time.Duration(r.FirstContentMS)*time.Millisecond, time.Duration(r.ElapsedMS)*time.Millisecond
 	if !r.OK {
-		l.bad = l.bad.Add(r.Cost)
+		if r.Charged != eyrie.ChargedNo {
+			l.wasted++
+		}
 		l.refused = l.refused || r.Class == "429" || r.Class == "in-band 429"
 		if first > 0 {
 			f.of(r.Set).Going(took)
@@ -145,13 +153,38 @@ func (f *facts) ended(r *eyrie.EndedRecord) {
 	l.good = l.good.Add(r.Cost)
 }
 
+// slots is how many of the requests at once a lane will take: its part of those
+// that were made so far, as the order of preference, its limits and its cool-downs
+// had it, and no more than it ever had when it has said that it was full.
+func (f *facts) slots(m *laneFacts, concurrency int) int {
+	started := 0
+	for _, l := range f.lanes {
+		started += l.started
+	}
+	n := (concurrency*m.started + started - 1) / started
+	if m.refused {
+		n = min(n, m.peak)
+	}
+	return n
+}
+
+// waste is the part of attempts that are paid for nothing. A failed one is
+// taken to cost as much as an answer; few attempts say less than the prior.
+func (l *laneFacts) waste() float64 {
+	const prior = 100 // attempts that the prior is worth
+	if l.good == 0 {
+		return 0
+	}
+	return (float64(l.wasted) + prior*plan.PriorWaste) / float64(l.started+prior)
+}
+
 // enoughAnswers is how many answers a measurement needs to count for more than
 // what was taken for granted before.
 const enoughAnswers = 20
 
 // laneInputs says what is known of the lanes' speed: from the run, the list of
 // endpoints, or nothing.
-func (f *facts) laneInputs(lanes []*eyrie.Lane) []plan.LaneInput {
+func (f *facts) laneInputs(lanes []*eyrie.Lane, concurrency int) []plan.LaneInput {
 	var out []plan.LaneInput
 	for _, l := range lanes {
 		in := plan.LaneInput{Lane: l, Speed: l.Health.Throughput, Wait: l.Health.Latency, Source: plan.FromList, Waste: plan.PriorWaste}
@@ -160,27 +193,27 @@ func (f *facts) laneInputs(lanes []*eyrie.Lane) []plan.LaneInput {
 			in.Wait = m.wait / time.Duration(m.answers)
 			in.Source = plan.FromRun
 			in.Cached = float64(m.cached) / float64(max(1, m.prompt))
-			if m.good > 0 {
-				in.Waste = float64(m.bad) / float64(m.good)
-			}
-			if m.refused {
-				in.Slots = m.peak
-			}
+			in.Waste = m.waste()
+			in.Slots = f.slots(m, concurrency)
 		}
 		out = append(out, in)
 	}
 	return out
 }
 
-// left is what the budget will have left once the bills that can be read are
-// read. What is held for them is their worst case and comes back for the most
-// part; the limit itself counts it in full until then.
+// left is what the budget has left for what is to be done, once the bills that
+// can be read are read. What is held for them is their worst case and comes
+// back for the most part; the limit itself counts it in full until then. What is
+// under way is still to be done.
 func (f *facts) left() eyrie.Money {
 	rows := 0
 	for _, set := range f.state.Sets() {
 		rows += set.Rows
 	}
 	left := f.ledger.Free()
+	if f.goesOn {
+		left += f.ledger.InFlight()
+	}
 	for _, b := range f.ledger.Bills() {
 		if b.ID == "" {
 			continue

@@ -126,12 +126,8 @@ const early = 2
 // past returns what forecasts from before the start and from early in the run
 // say, and what came. It returns nothing as long as that would be no news.
 func (v *workload) past(now *facts) ([]milestone, error) {
-	var target, seeded int64
-	for i, d := range v.s.job.Datasets {
-		target += d.Tokens
-		seeded += v.s.seeded[i]
-	}
-	mark := (target - seeded) * early / 100
+	first := v.foresee("before the start", newFacts(v.s.job.Budget))
+	mark := first.Tokens * early / 100
 	if now.tokens <= mark || mark == 0 {
 		return nil, nil
 	}
@@ -139,9 +135,8 @@ func (v *workload) past(now *facts) ([]milestone, error) {
 	if err != nil {
 		return nil, err
 	}
-	first := newFacts(v.s.job.Budget)
 	return []milestone{
-		v.foresee("before the start", first),
+		first,
 		v.foresee(fmt.Sprintf("after %d %%", early), then),
 		{"so far", now.tokens, now.ledger.Spent()},
 	}, nil

@@ -142,7 +142,7 @@ func (p *planned) printPast(w io.Writer) {
 	t := tabwriter.NewWriter(w, 2, 8, 2, ' ', 0)
 	for _, m := range p.past {
 		fmt.Fprintf(t, "  %s\t%s tokens\t%s", m.When, short(m.Tokens), m.Money.Cents())
-		if m != fact && p.ToGo == 0 {
+		if m != fact && p.Tokens <= fact.Tokens/100 { // there is nothing more to come
 			fmt.Fprintf(t, "\t%s\t%s", off(float64(m.Tokens), float64(fact.Tokens)), off(float64(m.Money), float64(fact.Money)))
 		}
 		fmt.Fprintln(t)

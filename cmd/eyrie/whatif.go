@@ -64,7 +64,7 @@ func (v *workload) without(e *engine, r route.Rule, f *facts, now *plan.Forecast
 	if more <= 0 {
 		return change{}, false
 	}
-	c := changed(string(r), now, v.forecast(f, func(in *plan.Input) { in.Lanes = f.laneInputs(lanes) }))
+	c := changed(string(r), now, v.forecast(f, func(in *plan.Input) { in.Lanes = f.laneInputs(lanes, v.s.job.Concurrency) }))
 	c.lanes = more
 	return c, true
 }
@@ -90,7 +90,7 @@ func (v *workload) whatIf(f *facts, now *plan.Forecast) []change {
 	}
 	if lanes := slices.Clone(v.s.lanes()); len(lanes) > 1 {
 		route.ByPrice(lanes)
-		add("only "+lanes[0].Tag, func(in *plan.Input) { in.Lanes = f.laneInputs(lanes[:1]) })
+		add("only "+lanes[0].Tag, func(in *plan.Input) { in.Lanes = f.laneInputs(lanes[:1], v.s.job.Concurrency) })
 	}
 	if !now.Affordable() || now.Made > 0 || job.Deadline > 0 {
 		add("ten more dollars", func(in *plan.Input) { in.Left = in.Left.Add(10 * eyrie.Dollar) })

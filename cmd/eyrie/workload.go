@@ -179,7 +179,7 @@ func (v *setLoad) prompt(in *plan.SetInput, doneTokens int64) float64 {
 // forecast makes a forecast of what a run has left to do.
 func (v *workload) forecast(f *facts, change ...func(*plan.Input)) *plan.Forecast {
 	in := plan.Input{
-		Lanes: f.laneInputs(v.s.lanes()), Left: f.left(), MaxTokens: v.s.job.Mix().MaxTokens(),
+		Lanes: f.laneInputs(v.s.lanes(), v.s.job.Concurrency), Left: f.left(), MaxTokens: v.s.job.Mix().MaxTokens(),
 		Concurrency: v.s.job.Concurrency, Fit: v.s.job.Fit, Deadline: v.s.job.Deadline,
 	}
 	for i := range v.sets {

@@ -80,6 +80,16 @@ func (r *rig) write(name, content string) {
 	}
 }
 
+// edit changes text of the job file.
+func (r *rig) edit(old, new string) {
+	r.t.Helper()
+	b, err := os.ReadFile(filepath.Join(r.dir, "job.yaml"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.write("job.yaml", strings.ReplaceAll(string(b), old, new))
+}
+
 // emulate starts the emulator and waits for its addresses.
 func (r *rig) emulate() {
 	r.t.Helper()
