@@ -74,6 +74,9 @@ type EndedRecord struct {
 	// Break says why the conversation ends with this accepted answer although
 	// the data set goes on.
 	Break Break `json:"break,omitzero"`
+	// Drop says why an accepted answer is no row: it is bought and kept, and
+	// counts for nothing.
+	Drop string `json:"drop,omitzero"`
 	// Charged says whether Cost is known; where it is not, the hold stays, or
 	// as much of it as Hold says when that is given.
 	Charged Charged `json:"charged"`

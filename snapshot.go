@@ -32,6 +32,7 @@ type SetSnapshot struct {
 	Seeded    int64
 	Rows      int
 	GaveUp    int
+	Dropped   int // answers that are bought and are no rows
 	Running   int
 	Exhausted bool // its prompts are used up
 	// Breaks counts its conversations that ended early, by reason.
@@ -45,6 +46,7 @@ type LaneSnapshot struct {
 	Limit    int
 	Attempts int
 	Rows     int
+	Dropped  int // answers that are bought and are no rows
 	Tokens   int64
 	Cost     Money
 	Failures map[string]int

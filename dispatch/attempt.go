@@ -48,6 +48,7 @@ type attempt struct {
 	lane    *lane
 	on      *eyrie.Lane // the lane as it was when the money was reserved
 	hold    eyrie.Money
+	asked   eyrie.Sampling
 	started time.Time
 	taken   bool // the lane accepted it
 
@@ -55,6 +56,8 @@ type attempt struct {
 	answer *eyrie.Answer
 	err    *eyrie.Error
 	more   bool // the conversation goes on after it
+
+	dropped bool // it was accepted and is no row
 }
 
 // run makes the attempt and journals it. It runs in a goroutine of its own and
@@ -74,7 +77,7 @@ func (r *Runner) journaled(ctx context.Context, a *attempt) error {
 	g := &a.task.gen
 	started := &eyrie.StartedRecord{
 		Attempt: a.number, Key: g.Key, Prompt: g.Prompt, Set: g.Set, Turn: g.Turn, Sample: g.Sample,
-		Try: a.task.tries, Lane: a.on.Name(), Hold: a.hold, PromptTokens: g.PromptTokens, Sampling: a.task.sampling(),
+		Try: a.task.tries, Lane: a.on.Name(), Hold: a.hold, PromptTokens: g.PromptTokens, Sampling: a.asked,
 	}
 	ref, err := r.cfg.Journal.Append(started)
 	if err != nil {
@@ -83,6 +86,7 @@ func (r *Runner) journaled(ctx context.Context, a *attempt) error {
 	r.apply(ref, started)
 
 	r.request(ctx, a)
+	drop := r.judgeLength(a)
 
 	rec := &eyrie.EndedRecord{
 		Attempt: a.number, Key: g.Key, Prompt: g.Prompt, Set: g.Set, Turn: g.Turn, Sample: g.Sample, Lane: a.on.Name(),
@@ -96,6 +100,7 @@ func (r *Runner) journaled(ctx context.Context, a *attempt) error {
 	if a.err != nil {
 		rec.Class, rec.Detail = a.err.Class, clip(a.err.Error())
 	} else {
+		rec.Drop = drop
 		a.more, rec.Break = a.task.conv.prompt.Continues(g.Turn, a.answer)
 	}
 	ref, err = r.cfg.Journal.Append(rec)
@@ -106,10 +111,32 @@ func (r *Runner) journaled(ctx context.Context, a *attempt) error {
 	return nil
 }
 
+// judgeLength decides what becomes of an accepted answer that its cap cut off:
+// it is refused, to be asked for again with a larger one, or it is dropped for
+// the reason that is returned, or it stays.
+func (r *Runner) judgeLength(a *attempt) (drop string) {
+	if a.err != nil || a.answer.FinishReason != eyrie.FinishLength {
+		return ""
+	}
+	switch r.cfg.OnLength {
+	case eyrie.DropCut:
+		a.dropped = true
+		return eyrie.DropLength
+	case eyrie.RetryCut:
+		if r.cfg.RetryTokens > a.asked.MaxTokens {
+			a.err = &eyrie.Error{
+				Op: "dispatch", Subject: a.on.Name(), Kind: eyrie.Again, Class: eyrie.ClassCut,
+				Err: fmt.Errorf("cut off at %d tokens, and asked for again with %d", a.asked.MaxTokens, r.cfg.RetryTokens),
+			}
+		}
+	}
+	return ""
+}
+
 // request streams the answer.
 func (r *Runner) request(ctx context.Context, a *attempt) {
 	req := &eyrie.Request{
-		Generation: &a.task.gen, Model: r.cfg.Model, Sampling: a.task.sampling(), Lane: a.on,
+		Generation: &a.task.gen, Model: r.cfg.Model, Sampling: a.asked, Lane: a.on,
 		Run: r.cfg.Run, Attempt: a.task.tries,
 	}
 	a.answer = new(eyrie.Answer)

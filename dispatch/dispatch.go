@@ -102,6 +102,10 @@ type Config struct {
 	// PaidAttempts bounds how often money may be spent on one generation
 	// without an accepted answer.
 	PaidAttempts int
+	// OnLength says what becomes of answers that their cap cut off, and
+	// RetryTokens is the larger cap of those that are asked for again.
+	OnLength    eyrie.OnLength
+	RetryTokens int
 	// Lanes are the endpoints there are, in order of preference. Those that
 	// are out are here so that they are not taken for new ones later.
 	Lanes []Lane

@@ -15,6 +15,7 @@ type task struct {
 	tries  int // attempts in this process
 	free   int // of those, the ones that failed without a charge
 	avoid  map[string]bool
+	raised int    // the cap after an answer was cut off, 0 before
 	reason string // class of the latest failure
 	detail string
 }
@@ -37,7 +38,7 @@ func (t *task) sampling() eyrie.Sampling {
 }
 
 // maxTokens is the cap of the task's next attempt.
-func (t *task) maxTokens() int { return t.conv.sampling.MaxTokens }
+func (t *task) maxTokens() int { return max(t.conv.sampling.MaxTokens, t.raised) }
 
 // queued is how many prepared generations wait per set.
 const queued = 64
@@ -145,6 +146,9 @@ func (r *Runner) prepare(set int, c *conversation, turn int) (*task, error) {
 	var err error
 	if t.gen.Messages, err = c.prompt.Ask(turn, c.answers); err != nil {
 		return t, err
+	}
+	if r.cfg.OnLength == eyrie.RetryCut && r.cfg.State.Cut(t.gen.Key) {
+		t.raised = r.cfg.RetryTokens // a process before has seen it cut off
 	}
 	t.gen.PromptTokens, err = r.cfg.Count(&t.gen, c.sampling)
 	return t, err

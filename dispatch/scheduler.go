@@ -374,7 +374,7 @@ func (s *scheduler) start(t *task, l *lane, hold eyrie.Money, now time.Time) {
 		panic("dispatch: the reservation does not fit what was free") // pick has compared them
 	}
 	t.tries++
-	a := &attempt{number: s.last, task: t, lane: l, on: l.Lane, hold: hold, started: now}
+	a := &attempt{number: s.last, task: t, lane: l, on: l.Lane, hold: hold, asked: t.sampling(), started: now}
 	l.limiter.Start()
 	s.pause.started(a)
 	s.running++
@@ -449,7 +449,11 @@ func (s *scheduler) accept(m message) {
 	if a.lane.closed == "" {
 		s.releaseRefused(a.lane)
 	}
-	s.sets[m.set].learn(a.answer.Usage.CompletionTokens)
+	if a.dropped {
+		s.sets[m.set].learn(0) // of what counts
+	} else {
+		s.sets[m.set].learn(a.answer.Usage.CompletionTokens)
+	}
 	s.tokens += int64(a.answer.Usage.CompletionTokens)
 	s.text += int64(len(a.answer.Reasoning) + len(a.answer.Content))
 	if m.next != nil {
@@ -463,6 +467,9 @@ func (s *scheduler) failed(a *attempt) {
 	repeated := s.noteRefusal(a)
 	t, e := a.task, a.err
 	t.reason, t.detail = e.Class, clip(e.Error())
+	if e.Class == eyrie.ClassCut {
+		t.raised = s.cfg.RetryTokens
+	}
 	switch e.Kind {
 	case eyrie.StopRun:
 		s.cfg.Log.Error("stopping", "lane", a.lane.Tag, "err", e)

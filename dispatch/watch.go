@@ -48,7 +48,7 @@ func (s *scheduler) publish(now time.Time) {
 		have := s.cfg.State.Set(st.Name)
 		snap.Sets = append(snap.Sets, eyrie.SetSnapshot{
 			Name: st.Name, Target: st.Target, Have: s.shares[i].Have, Seeded: st.Seeded, Rows: have.Rows,
-			GaveUp: have.GaveUp, Running: st.running, Exhausted: st.fed && !st.hasTask(),
+			GaveUp: have.GaveUp, Dropped: have.Dropped, Running: st.running, Exhausted: st.fed && !st.hasTask(),
 			Breaks: s.cfg.State.Breaks(st.Name),
 		})
 		missing += max(0, st.Target-s.shares[i].Have)
@@ -69,7 +69,7 @@ func (s *scheduler) publishLanes(snap *eyrie.Snapshot, now time.Time) {
 	facts := map[string]eyrie.LaneSnapshot{}
 	for _, f := range s.cfg.State.Lanes() {
 		facts[f.Name] = eyrie.LaneSnapshot{
-			Name: f.Name, Attempts: f.Attempts, Rows: f.Rows, Tokens: f.CompletionTokens, Cost: f.Cost,
+			Name: f.Name, Attempts: f.Attempts, Rows: f.Rows, Dropped: f.Dropped, Tokens: f.CompletionTokens, Cost: f.Cost,
 			Failures: maps.Clone(f.Failures),
 		}
 	}

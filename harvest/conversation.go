@@ -55,6 +55,9 @@ func (c *conversation) item(h *Harvest, rd *journal.Reader, e *entry) (*Item, er
 		Tools: c.prompt.Tools, PromptTokens: started.PromptTokens,
 	}}
 	item.Generation.Messages, item.Err = c.prompt.Ask(e.turn, c.answers)
+	if rec.Drop != "" {
+		item.Err = fmt.Errorf("dropped: %s", rec.Drop)
+	}
 	c.answers = append(c.answers, rec.Answer())
 	return item, nil
 }

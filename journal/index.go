@@ -207,6 +207,7 @@ func (c *coder) ended(r *eyrie.EndedRecord) {
 	c.name(&r.Class)
 	c.text(&r.Detail)
 	c.name((*string)(&r.Break))
+	c.name(&r.Drop)
 	number(c, &r.Charged)
 	number(c, &r.Cost)
 	number(c, &r.Hold)

@@ -20,6 +20,7 @@ type State struct {
 	done    table[place]
 	far     map[eyrie.Key]journal.Ref // of done, places that table cannot hold
 	gaveUp  map[eyrie.Key]struct{}
+	cut     map[eyrie.Key]struct{} // whose answer was cut off, of what is not done
 	paid    map[eyrie.Key]int      // attempts that cost or may have cost, of what is not done
 	claimed map[eyrie.Key]struct{} // of what is neither done nor given up
 	prompts table[struct{}]
@@ -51,6 +52,7 @@ type Set struct {
 	PromptTokens     int64
 	CompletionTokens int64 // of accepted generations
 	GaveUp           int
+	Dropped          int         // accepted, and no rows
 	Cost             eyrie.Money // of every attempt, accepted or not
 }
 
@@ -60,6 +62,7 @@ type Lane struct {
 	Attempts         int
 	Rows             int
 	CompletionTokens int64
+	Dropped          int // accepted, and no rows
 	Cost             eyrie.Money
 	Failures         map[string]int // by class
 }
@@ -67,7 +70,7 @@ type Lane struct {
 // New returns the state of a run that has not begun.
 func New() *State {
 	return &State{
-		far: map[eyrie.Key]journal.Ref{}, gaveUp: map[eyrie.Key]struct{}{}, paid: map[eyrie.Key]int{},
+		far: map[eyrie.Key]journal.Ref{}, gaveUp: map[eyrie.Key]struct{}{}, paid: map[eyrie.Key]int{}, cut: map[eyrie.Key]struct{}{},
 		claimed: map[eyrie.Key]struct{}{}, open: map[int64]opened{},
 		sets: map[string]*Set{}, breaks: map[string]map[eyrie.Break]int{}, lanes: map[string]*Lane{},
 	}
@@ -136,6 +139,9 @@ func (s *State) ended(r *eyrie.EndedRecord, ref journal.Ref) {
 			lane.Failures = map[string]int{}
 		}
 		lane.Failures[r.Class]++
+		if r.Class == eyrie.ClassCut {
+			s.cut[r.Key] = struct{}{}
+		}
 		if paid {
 			s.paid[r.Key]++
 		}
@@ -145,12 +151,18 @@ func (s *State) ended(r *eyrie.EndedRecord, ref journal.Ref) {
 		return
 	}
 	delete(s.paid, r.Key)
+	delete(s.cut, r.Key)
 	delete(s.claimed, r.Key)
 	if r.Break != "" {
 		if s.breaks[r.Set] == nil {
 			s.breaks[r.Set] = map[eyrie.Break]int{}
 		}
 		s.breaks[r.Set][r.Break]++
+	}
+	if r.Drop != "" {
+		set.Dropped++
+		lane.Dropped++
+		return
 	}
 	set.Rows++
 	set.PromptTokens += int64(r.Usage.PromptTokens)
@@ -263,6 +275,15 @@ func (s *State) Paid(k eyrie.Key) int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.paid[k]
+}
+
+// Cut reports whether an answer to a generation that is not done was cut off by
+// its cap, and refused for it.
+func (s *State) Cut(k eyrie.Key) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	_, ok := s.cut[k]
+	return ok
 }
 
 // HasPrompt reports whether a prompt's record is in the journal, and from now

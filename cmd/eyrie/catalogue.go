@@ -246,7 +246,7 @@ func newPolicy(job *config.Job, o *config.OpenRouter) (route.Policy, error) {
 	p := route.Policy{
 		Only: o.Only, Ignore: o.Ignore, Prefer: o.Prefer, MaxPrompt: o.MaxPrice.Prompt, MaxOutput: o.MaxPrice.Completion,
 		MinStatus: o.MinStatus, MinUptime: o.MinUptime,
-		MaxTokens: job.Mix().MaxTokens(), Parameters: parameters(job.Mix()),
+		MaxTokens: max(job.Mix().MaxTokens(), job.RetryTokens), Parameters: parameters(job.Mix()),
 	}
 	if o.Logprobs == "true" {
 		p.Parameters = append(p.Parameters, "logprobs")

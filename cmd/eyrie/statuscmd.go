@@ -79,13 +79,13 @@ func readRun(root *os.Root, man *runManifest) (eyrie.Snapshot, *progress.State, 
 	for _, s := range man.Sets {
 		have := st.Set(s.Name)
 		snap.Sets = append(snap.Sets, eyrie.SetSnapshot{
-			Name: s.Name, Target: s.Target, Have: s.Seeded + have.CompletionTokens, Seeded: s.Seeded, Rows: have.Rows, GaveUp: have.GaveUp,
+			Name: s.Name, Target: s.Target, Have: s.Seeded + have.CompletionTokens, Seeded: s.Seeded, Rows: have.Rows, GaveUp: have.GaveUp, Dropped: have.Dropped,
 			Breaks: st.Breaks(s.Name),
 		})
 	}
 	for _, l := range st.Lanes() {
 		snap.Lanes = append(snap.Lanes, eyrie.LaneSnapshot{
-			Name: l.Name, Attempts: l.Attempts, Rows: l.Rows, Tokens: l.CompletionTokens, Cost: l.Cost, Failures: l.Failures,
+			Name: l.Name, Attempts: l.Attempts, Rows: l.Rows, Dropped: l.Dropped, Tokens: l.CompletionTokens, Cost: l.Cost, Failures: l.Failures,
 		})
 	}
 	return snap, st, nil
@@ -107,7 +107,7 @@ func printRun(w io.Writer, s eyrie.Snapshot, st *progress.State) {
 		fmt.Fprintf(t, "%s\t%s\t%d\t\t%d\t\t%s\t%s\n", l.Name, short(l.Tokens), l.Rows, l.Attempts, l.Cost.Cents(), failures(l))
 	}
 	t.Flush()
-	printBreaks(w, s.Sets)
+	printNotes(w, s.Sets)
 	fmt.Fprintf(w, "\nspent %s of %s", s.Spent, s.Budget.Cents())
 	if s.InFlight > 0 {
 		fmt.Fprintf(w, ", %s held for requests in flight", s.InFlight.Cents())
@@ -118,8 +118,9 @@ func printRun(w io.Writer, s eyrie.Snapshot, st *progress.State) {
 	fmt.Fprintln(w)
 }
 
-// printBreaks says of each set how many conversations ended early, and why.
-func printBreaks(w io.Writer, sets []eyrie.SetSnapshot) {
+// printNotes says of each set what there is to say beside its figures: how many
+// conversations ended early, and why, and what is bought and no row.
+func printNotes(w io.Writer, sets []eyrie.SetSnapshot) {
 	for _, x := range sets {
 		var total int
 		var parts []string
@@ -132,11 +133,17 @@ func printBreaks(w io.Writer, sets []eyrie.SetSnapshot) {
 		if total > 0 {
 			fmt.Fprintf(w, "\n%s: %d conversations end before the data set's: %s\n", x.Name, total, strings.Join(parts, ", "))
 		}
+		if x.Dropped > 0 {
+			fmt.Fprintf(w, "\n%s: %d answers dropped, as on_length says: their cost counts, their tokens do not\n", x.Name, x.Dropped)
+		}
 	}
 }
 
 func failures(l eyrie.LaneSnapshot) string {
 	var parts []string
+	if l.Dropped > 0 {
+		parts = append(parts, fmt.Sprintf("%d× dropped", l.Dropped))
+	}
 	for _, class := range slices.Sorted(maps.Keys(l.Failures)) {
 		parts = append(parts, fmt.Sprintf("%d× %s", l.Failures[class], class))
 	}

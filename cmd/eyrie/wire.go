@@ -34,6 +34,7 @@ type setStatus struct {
 	Seeded   int64  `json:"seeded_tokens,omitzero"`
 	Rows     int    `json:"rows"`
 	GaveUp   int    `json:"given_up"`
+	Dropped  int    `json:"dropped,omitzero"` // bought, and no rows
 	InFlight int    `json:"requests_in_flight"`
 	// EndedEarly counts conversations that ended before the data set's did.
 	EndedEarly map[eyrie.Break]int `json:"ended_early,omitzero"`
@@ -47,6 +48,7 @@ type laneStatus struct {
 	Rows     int            `json:"rows"`
 	Tokens   int64          `json:"output_tokens"`
 	Cost     eyrie.Money    `json:"cost"`
+	Dropped  int            `json:"dropped,omitzero"` // bought, and no rows
 	Failures map[string]int `json:"failures,omitzero"`
 	Closed   string         `json:"closed,omitzero"`
 }
@@ -57,10 +59,10 @@ func newStatusJSON(state string, s eyrie.Snapshot) *statusJSON {
 		Running: s.Running, Bills: s.Bills, TokensPerSecond: s.TokensPerSecond, ETASeconds: s.ETA.Seconds(), Idle: s.Idle,
 	}
 	for _, x := range s.Sets {
-		out.Sets = append(out.Sets, setStatus{x.Name, x.Target, x.Have, x.Seeded, x.Rows, x.GaveUp, x.Running, x.Breaks})
+		out.Sets = append(out.Sets, setStatus{x.Name, x.Target, x.Have, x.Seeded, x.Rows, x.GaveUp, x.Dropped, x.Running, x.Breaks})
 	}
 	for _, l := range s.Lanes {
-		out.Lanes = append(out.Lanes, laneStatus{l.Name, l.Running, l.Limit, l.Attempts, l.Rows, l.Tokens, l.Cost, l.Failures, l.Closed})
+		out.Lanes = append(out.Lanes, laneStatus{l.Name, l.Running, l.Limit, l.Attempts, l.Rows, l.Tokens, l.Cost, l.Dropped, l.Failures, l.Closed})
 	}
 	return out
 }

@@ -18,6 +18,8 @@
 //	thinking: true                    whether the model reasons before it answers
 //	concurrency: 2000                 requests in flight at most, 1 to 100000
 //	attempts: 4                       paid attempts at one answer at most, 1 to 20
+//	on_length: keep                   what becomes of answers cut off at max_tokens: keep, drop or retry
+//	retry_max_tokens: 16384           with on_length: retry, the cap of the second try; twice the first
 //	fit: fail                         what gives way when the budget does not reach: fail refuses the job,
 //	                                  proportion ends every set equally far, sets fills them whole in
 //	                                  their order, longest-first the largest target first

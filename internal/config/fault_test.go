@@ -12,7 +12,7 @@ import (
 
 // known are the keys of each mapping, as faults list them.
 var known = strings.NewReplacer(
-	"{job}", "model, tokenizer, budget, output, thinking, seed, sampling, concurrency, attempts, fit, deadline, datasets, engines",
+	"{job}", "model, tokenizer, budget, output, thinking, seed, sampling, concurrency, attempts, on_length, retry_max_tokens, fit, deadline, datasets, engines",
 	"{dataset}", "name, path, tokens, samples, turns, tools, layout, seed_from",
 	"{openrouter}", "base_url, key_file, quantization, precision, only, ignore, prefer, max_price, min_status, min_uptime, data_collection, zdr, distillable, logprobs, catalogue_every",
 	"{sampling}", "temperature, top_p, top_k, min_p, seed, max_tokens, effort, stop, mix",
@@ -179,6 +179,12 @@ var faultTests = []struct {
 		`job.yaml:4:30: sampling.mix[0].mix: found an unknown key; it belongs under sampling; known here: weight, thinking, temperature, top_p, top_k, min_p, seed, max_tokens, effort, stop`},
 	{"thinking as a share", "output:", "thinking: 0.3\noutput:",
 		`job.yaml:4:11: thinking: found "0.3"; write true or false; a share of the rows is written as sampling.mix`},
+	{"a second try and one attempt", "output:", "attempts: 1\non_length: retry\noutput:",
+		`job.yaml:5:12: on_length: found a second try where attempts is 1; set attempts to 2 or more`},
+	{"a cap nobody asks for", "output:", "on_length: drop\nretry_max_tokens: 20000\noutput:",
+		`job.yaml:5:19: retry_max_tokens: found a cap for a second try that nothing asks for; set on_length: retry, or leave it out`},
+	{"a cap no larger", "output:", "sampling: {max_tokens: 100, mix: [{weight: 1}, {weight: 1, max_tokens: 200}]}\non_length: retry\nretry_max_tokens: 200\noutput:",
+		`job.yaml:6:19: retry_max_tokens: found "200"; write a whole number from 201 to 1048576`},
 	{"stop empty", "output:", "sampling: {stop: \"\"}\noutput:",
 		`job.yaml:4:18: sampling.stop: found ""; write one to 4 texts, such as ["\n\n", "END"]`},
 	{"stop of nothing", "output:", "sampling: {stop: [a, \"\"]}\noutput:",

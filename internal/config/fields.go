@@ -19,6 +19,7 @@ func (r *reader) job(src []byte) *Job {
 		Sampling:    eyrie.Sampling{MaxTokens: 8192, Thinking: true},
 		Concurrency: 2000,
 		Attempts:    4,
+		OnLength:    eyrie.KeepCut,
 	}
 	if v, ok := r.document(src); ok {
 		table := jobFields()
@@ -42,6 +43,8 @@ func jobFields() []field[Job] {
 		{"sampling", "", (*reader).sampling},
 		{"concurrency", "", (*reader).concurrency},
 		{"attempts", "", (*reader).attempts},
+		{"on_length", "", (*reader).onLength},
+		{"retry_max_tokens", "", (*reader).retryTokens},
 		{"fit", "", (*reader).fit},
 		{"deadline", "", (*reader).deadline},
 		{"datasets", "list one or more data sets", (*reader).datasets},

@@ -25,6 +25,8 @@ type Job struct {
 	Sampling    eyrie.Sampling // of every row, where there is no mix
 	Parts       []eyrie.Part   // of the mix; nil where there is none
 	Seed        int64          // of what is drawn
+	OnLength    eyrie.OnLength // what becomes of answers that their cap cut off
+	RetryTokens int            // the cap of those that are asked for again; 0 for none
 	Concurrency int
 	Attempts    int
 	Fit         plan.Fit      // what gives way when the budget does not reach

@@ -72,6 +72,7 @@ func TestDefaults(t *testing.T) {
 		Sampling:    eyrie.Sampling{MaxTokens: 8192, Thinking: true},
 		Concurrency: 2000,
 		Attempts:    4,
+		OnLength:    eyrie.KeepCut,
 		Datasets:    []config.Dataset{{Name: "code", Path: "prompts.jsonl", Tokens: 10_000_000, Samples: 1, Turns: "all", Tools: "exact", Layout: "auto"}},
 		Engines:     []config.Engine{{Name: "openrouter", OpenRouter: &config.OpenRouter{BaseURL: config.DefaultBaseURL, CatalogueEvery: 5 * time.Minute}}},
 	}
@@ -94,7 +95,9 @@ seed: -3
 sampling: {temperature: 1.0, top_p: 0.95, top_k: 40, min_p:, seed: -7, max_tokens: 16_384, stop: ["\n\n", End, end], effort: high,
   mix: [{weight: 2}, {weight: 0.5, thinking: true, max_tokens: 16, stop: [END]}, {weight: 1, thinking: true, effort: low}]}
 concurrency: 100_000
-attempts: 1
+attempts: 2
+on_length: retry
+retry_max_tokens: 20_000
 datasets:
   - {name: code, path: prompts.jsonl, tokens: 1.5M, samples: 3, turns: last, tools: name, layout: sharegpt, seed_from: old-run}
   - {name: B-4_x.y, path: prompts.jsonl, tokens: 10_000_000, seed_from: rows.jsonl}
@@ -148,7 +151,9 @@ engines:
 			}},
 		},
 		Concurrency: 100_000,
-		Attempts:    1,
+		Attempts:    2,
+		OnLength:    eyrie.RetryCut,
+		RetryTokens: 20_000,
 		Datasets: []config.Dataset{
 			{Name: "code", Path: in("prompts.jsonl"), Tokens: 1_500_000, Samples: 3, Turns: "last", Tools: "name", Layout: "sharegpt", SeedFrom: in("old-run")},
 			{Name: "B-4_x.y", Path: in("prompts.jsonl"), Tokens: 10_000_000, Samples: 1, Turns: "all", Tools: "exact", Layout: "auto", SeedFrom: in("rows.jsonl")},

@@ -58,7 +58,7 @@ func samplingFields() []field[eyrie.Sampling] {
 			}
 		}},
 		{"max_tokens", "", func(r *reader, v value, s *s) {
-			n, _ := r.whole(v, 16, 1<<20)
+			n, _ := r.whole(v, 16, maxCap)
 			s.MaxTokens = int(n)
 		}},
 		{"effort", "", func(r *reader, v value, s *s) { s.Effort, _ = r.choice(v, eyrie.Efforts...) }},
@@ -145,4 +145,34 @@ func (r *reader) effort(v value, s *eyrie.Sampling) {
 			r.fault(value{e.value, join(v.field, "effort")}, quote(e.value.text)+" where thinking is off", "leave it out, or set thinking: true")
 		}
 	}
+}
+
+// maxCap is the largest cap of an answer.
+const maxCap = 1 << 20
+
+// onLength reads what becomes of answers that were cut off. It comes after the
+// sampling and the attempts in the table of fields.
+func (r *reader) onLength(v value, j *Job) {
+	word, ok := r.choice(v, string(eyrie.KeepCut), string(eyrie.DropCut), string(eyrie.RetryCut))
+	if !ok {
+		return
+	}
+	if j.OnLength = eyrie.OnLength(word); j.OnLength != eyrie.RetryCut {
+		return
+	}
+	if j.Attempts == 1 {
+		r.fault(v, "a second try where attempts is 1", "set attempts to 2 or more")
+	}
+	j.RetryTokens = min(2*j.Mix().MaxTokens(), maxCap)
+}
+
+// retryTokens reads the cap of a second try. It comes after on_length in the
+// table of fields.
+func (r *reader) retryTokens(v value, j *Job) {
+	if j.OnLength != eyrie.RetryCut {
+		r.fault(v, "a cap for a second try that nothing asks for", "set on_length: retry, or leave it out")
+		return
+	}
+	n, _ := r.whole(v, int64(j.Mix().MaxTokens())+1, maxCap)
+	j.RetryTokens = int(n)
 }

@@ -72,6 +72,13 @@ sampling:
 # Paid attempts at one answer at most, 1 to 20.
 # attempts: 4
 
+# What becomes of an answer that max_tokens cut off: keep makes it a row, marked
+# by its finish reason; drop leaves it out, and its tokens do not count; retry
+# asks once more with a larger cap (twice max_tokens when none is given), and
+# keeps what comes then. All of it is paid for.
+# on_length: retry
+# retry_max_tokens: 16384
+
 # What gives way when the budget does not reach for every target: fail refuses
 # the job, proportion ends every set equally far, sets fills them whole in their
 # order, longest-first the largest target first.
