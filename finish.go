@@ -19,5 +19,12 @@ const (
 // off.
 const ClassCut = "length"
 
+// The classes of answers that are none. They are asked for elsewhere, and
+// counted with the lane that gave them.
+const (
+	ClassEmpty  = "empty answer"   // nothing at all
+	ClassSilent = "reasoning only" // the answer stayed in the reasoning
+)
+
 // DropLength is the reason for which [DropCut] drops answers.
 const DropLength = "cut by its length"

@@ -111,17 +111,18 @@ func (r *Runner) journaled(ctx context.Context, a *attempt) error {
 	return nil
 }
 
-// judgeLength decides what becomes of an accepted answer that its cap cut off:
-// it is refused, to be asked for again with a larger one, or it is dropped for
+// judgeLength decides what becomes of an answer that its cap cut off, be it
+// before any text came: it is refused, to be asked for again with a larger one, or it is dropped for
 // the reason that is returned, or it stays.
 func (r *Runner) judgeLength(a *attempt) (drop string) {
-	if a.err != nil || a.answer.FinishReason != eyrie.FinishLength {
+	if a.answer.FinishReason != eyrie.FinishLength || a.err != nil && a.err.Class != eyrie.ClassEmpty {
 		return ""
 	}
 	switch r.cfg.OnLength {
 	case eyrie.DropCut:
-		a.dropped = true
-		return eyrie.DropLength
+		if a.dropped = a.err == nil; a.dropped {
+			return eyrie.DropLength
+		}
 	case eyrie.RetryCut:
 		if r.cfg.RetryTokens > a.asked.MaxTokens {
 			a.err = &eyrie.Error{

@@ -134,7 +134,7 @@ var problems = []problem{
 	{"P37", "a cost that the price list does not explain", emulator.Fault{}, dearer, "usage", elsewhere, yes, all},
 
 	// Reasoning and content.
-	{"P40", "the answer stayed in the reasoning", fault("content", "reasoning_only"), nil, "empty answer", elsewhere, yes, changed},
+	{"P40", "the answer stayed in the reasoning", fault("content", "reasoning_only"), nil, "reasoning only", elsewhere, yes, changed},
 	{"P40", "nothing at all", fault("content", "empty"), nil, "empty answer", elsewhere, yes, nothing},
 	{"P41", "max_tokens cut the reasoning", emulator.Fault{}, maxTokens(30), "", 0, yes, all},
 	{"P43", "reasoning though it is off", fault("content", "ignore_disabled"), notThinking, "reasoning", elsewhere, yes, changed},

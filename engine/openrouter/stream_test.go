@@ -172,7 +172,7 @@ func TestBodies(t *testing.T) {
 		{"a refusal in a 200", 200, asJSON, `{"error":{"code":402,"message":"Insufficient credits"}}`, "in-band 402", "credits"},
 		{"an error zipped badly", 503, zipped, "not gzip", "503", ""},
 		{"plain text", 200, http.Header{"Content-Type": {"text/plain"}}, "internal error", "not a stream", "internal error"},
-		{"content null", 200, asJSON, strings.Replace(answer, `"Final"`, "null", 1), "empty answer", ""},
+		{"content null", 200, asJSON, strings.Replace(answer, `"Final"`, "null", 1), "reasoning only", ""},
 		{"gzip, though not asked for", 200, zipped, gzipped(stream), "", ""},
 		{"gzip that is cut", 200, zipped, gzipped(stream)[:90], "stream cut", ""},
 		{"gzip that is none", 200, zipped, stream, "not a stream", ""},

@@ -78,9 +78,13 @@ func (a *attempt) verifyText() *eyrie.Error {
 	silent := ans.Content == "" && len(ans.ToolCalls) == 0
 	switch {
 	case cut && silent && ans.Reasoning == "":
-		return a.refuse(eyrie.GiveUp, "empty answer", "max_tokens %d was used up before any text", a.req.Sampling.MaxTokens)
+		return a.refuse(eyrie.GiveUp, eyrie.ClassEmpty, "max_tokens %d was used up before any text", a.req.Sampling.MaxTokens)
 	case silent && !cut:
-		return a.refuse(eyrie.Elsewhere, "empty answer", "finish_reason %q without content (%d bytes of reasoning)", ans.FinishReason, len(ans.Reasoning))
+		class := eyrie.ClassEmpty
+		if ans.Reasoning != "" {
+			class = eyrie.ClassSilent
+		}
+		return a.refuse(eyrie.Elsewhere, class, "finish_reason %q without content (%d bytes of reasoning)", ans.FinishReason, len(ans.Reasoning))
 	case !thinking && ans.Reasoning != "":
 		return a.refuse(eyrie.Elsewhere, "reasoning", "thinking is off and reasoning came")
 	case thinking && ans.Reasoning == "":
