@@ -52,11 +52,14 @@ type rig struct {
 	control string
 	sets    []jobSet
 	output  string // of everything the program printed
+	extra   string // lines of the job file
+	mix     string // of the sampling
 }
 
 type jobSet struct {
 	name    string
 	prompts []string // lines
+	options string   // of the job file, such as "turns: last"
 }
 
 func newRig(t *testing.T, scenario string, sets ...jobSet) *rig {
@@ -130,9 +133,9 @@ func (r *rig) job(budget string, concurrency int) {
 	r.t.Helper()
 	var b strings.Builder
 	fmt.Fprintf(&b, "model: moonshotai/kimi-k2.5\ntokenizer: ./model\nbudget: %s\noutput: ./run\nconcurrency: %d\n", budget, concurrency)
-	fmt.Fprintf(&b, "attempts: 20\nsampling: {temperature: 1.0, max_tokens: 512}\ndatasets:\n")
+	fmt.Fprintf(&b, "attempts: 20\n%ssampling: {temperature: 1.0, max_tokens: 512%s}\ndatasets:\n", r.extra, r.mix)
 	for _, s := range r.sets {
-		fmt.Fprintf(&b, "  - {name: %s, path: %s.jsonl, tokens: 1000M}\n", s.name, s.name)
+		fmt.Fprintf(&b, "  - {name: %s, path: %s.jsonl, tokens: 1000M%s}\n", s.name, s.name, s.options)
 	}
 	fmt.Fprintf(&b, "engines:\n  - openrouter: {base_url: %q, quantization: [int4]}\n", r.api)
 	r.write("job.yaml", b.String())
