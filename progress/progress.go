@@ -247,6 +247,14 @@ func (s *State) Claim(k eyrie.Key) bool {
 	return true
 }
 
+// Release gives back every claim, for a process that has stopped working on what
+// it claimed and begins again.
+func (s *State) Release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.claimed)
+}
+
 // Done returns where the answer of a generation lies, if there is one.
 func (s *State) Done(k eyrie.Key) (journal.Ref, bool) {
 	s.mu.RLock()

@@ -24,6 +24,7 @@ import (
 type runFlags struct {
 	partial   bool
 	available bool
+	noTopUp   bool
 	json      bool
 	progress  string
 	patience  time.Duration
@@ -43,6 +44,11 @@ spends the budget and leaves every data set equally far.
 So is a job whose key or credits cannot pay what the budget may still spend;
 with --spend-available the budget of this session is what they have left.
 
+A target is met in rows that an export takes. What a run was billed for is what
+it counts on the way; when that seems enough it makes the rows, as an export
+would, and goes on for those whose ids are not certain, unless --no-top-up says
+that what was billed is enough.
+
 Ctrl-C once: admit nothing new, finish what is paid for. Twice: cut off what is
 under way, keep what came. Three times: leave at once; the next run finds what
 is on disk.
@@ -56,6 +62,7 @@ is on disk.
 	}
 	cmd.Flags().BoolVar(&f.partial, "partial", false, "spend the budget even though it does not reach the targets")
 	cmd.Flags().BoolVar(&f.available, "spend-available", false, "lower this session's budget to what the key and the credits have left")
+	cmd.Flags().BoolVar(&f.noTopUp, "no-top-up", false, "end when the targets are billed, whether or not the ids of all rows are certain")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print a line of JSON a second on the output, and one at the end")
 	cmd.Flags().StringVar(&f.progress, "progress", "auto", "the status line on stderr: "+progressModes)
 	cmd.Flags().DurationVar(&f.patience, "bill-patience", time.Minute, "how long the end of a run waits for late bills")
@@ -127,8 +134,18 @@ func (a *app) run(ctx context.Context, jobPath string, f runFlags) error {
 		return err
 	}
 	res, err := a.dispatch(ctx, s, j, st, led, root, f, scr)
+	for n := 0; err == nil && res.Stop == dispatch.Finished && n < topUps && !f.noTopUp; n++ {
+		var more bool
+		if more, err = s.topUp(root, st, scr); !more {
+			break
+		}
+		res, err = a.dispatch(ctx, s, j, st, led, root, f, scr)
+	}
 	if err != nil {
 		return err
+	}
+	for i := range res.Snapshot.Sets {
+		res.Snapshot.Sets[i].Target = s.job.Datasets[i].Tokens // as it was asked for
 	}
 	if err := j.Close(); err != nil {
 		if res.Stop != dispatch.Broken {
@@ -227,7 +244,7 @@ func (a *app) dispatch(ctx context.Context, s *session, j *journal.Journal, st *
 	}
 	for i, d := range s.job.Datasets {
 		cfg.Sets = append(cfg.Sets, dispatch.Set{
-			Name: d.Name, Target: d.Tokens, Seeded: s.seeded[i], Samples: d.Samples, Pairing: d.Tools, Prompts: s.sets[i].Prompts(),
+			Name: d.Name, Target: s.targets[i], Seeded: s.seeded[i], Samples: d.Samples, Pairing: d.Tools, Prompts: s.sets[i].Prompts(),
 		})
 	}
 	cfg.Refresh, cfg.RefreshEvery = s.refresh(root)

@@ -23,6 +23,7 @@ type session struct {
 	model     *modelFolder
 	sets      []*dataset.Set
 	seeded    []int64
+	targets   []int64   // output tokens of each set, seeds included
 	engines   []*engine // that are bought from
 	locals    []*local
 	catalogue []route.Verdict
@@ -96,6 +97,7 @@ func (s *session) openSets() error {
 		seeded, err := seedTokens(d.SeedFrom, d.Name)
 		errs = append(errs, err)
 		s.seeded = append(s.seeded, seeded)
+		s.targets = append(s.targets, d.Tokens)
 	}
 	return errors.Join(errs...)
 }

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,7 +60,8 @@ type rig struct {
 type jobSet struct {
 	name    string
 	prompts []string // lines
-	options string   // of the job file, such as "turns: last"
+	tokens  string   // the target; empty is out of reach
+	options string   // of the job file, such as ", turns: last"
 }
 
 func newRig(t *testing.T, scenario string, sets ...jobSet) *rig {
@@ -135,7 +137,7 @@ func (r *rig) job(budget string, concurrency int) {
 	fmt.Fprintf(&b, "model: moonshotai/kimi-k2.5\ntokenizer: ./model\nbudget: %s\noutput: ./run\nconcurrency: %d\n", budget, concurrency)
 	fmt.Fprintf(&b, "attempts: 20\n%ssampling: {temperature: 1.0, max_tokens: 512%s}\ndatasets:\n", r.extra, r.mix)
 	for _, s := range r.sets {
-		fmt.Fprintf(&b, "  - {name: %s, path: %s.jsonl, tokens: 1000M%s}\n", s.name, s.name, s.options)
+		fmt.Fprintf(&b, "  - {name: %s, path: %s.jsonl, tokens: %s%s}\n", s.name, s.name, cmp.Or(s.tokens, "1000M"), s.options)
 	}
 	fmt.Fprintf(&b, "engines:\n  - openrouter: {base_url: %q, quantization: [int4]}\n", r.api)
 	r.write("job.yaml", b.String())

@@ -94,3 +94,57 @@ func TestToolLoops(t *testing.T) {
 		}
 	}
 }
+
+// splitting is a vendor whose model samples a share of its answers in tokens of
+// its own, so that their rows are not certain.
+const splitting = `
+text: {median_tokens: 100, sigma: 0.5, noncanonical: %g}
+timing: {ttft: 20ms, token_rate: 2000}
+generation: {delay: 50ms, cancelled_delay: 50ms}
+`
+
+// TestTargetsAreMetInCertainRows: what is not certain is not counted in the end,
+// and a little more is bought instead, no more than that.
+func TestTargetsAreMetInCertainRows(t *testing.T) {
+	const target = 40_000
+	set := jobSet{name: "code", tokens: fmt.Sprint(target)}
+	for i := range 2000 {
+		set.prompts = append(set.prompts, fmt.Sprintf(`{"id":"p%04d","messages":[{"role":"user","content":"Write function number %d."}]}`, i, i))
+	}
+	r := newRig(t, fmt.Sprintf(splitting, 0.08), set)
+	r.job("10", 20)
+	first := r.eyrie(0, "run", "job.yaml", "--bill-patience", "1s")
+	r.checkMoney("10")
+	r.eyrie(0, "export", "job.yaml", "--out", "rows")
+	certain := 0
+	for _, row := range lines[trainRow](t, filepath.Join(r.dir, "rows", "code", "train.jsonl")) {
+		certain += sum(row.LossMask)
+	}
+	if certain < target || certain > target*12/10 {
+		t.Errorf("%d tokens are in certain rows, %d were wanted", certain, target)
+	}
+	if !strings.Contains(first.out, "going on for the rest") || !strings.Contains(first.out, "finished") {
+		t.Errorf("the run does not say that it went on:\n%s", first.out)
+	}
+	spent := r.totals().Spend
+	if again := r.eyrie(0, "run", "job.yaml", "--bill-patience", "1s"); r.totals().Spend != spent {
+		t.Errorf("a finished run buys more:\n%s", again.out)
+	}
+}
+
+// TestNoMoreOfWhatIsNotCertain: money does not go after rows that are mostly
+// uncertain, nor where the user says that what was billed is enough.
+func TestNoMoreOfWhatIsNotCertain(t *testing.T) {
+	set := jobSet{name: "code", tokens: "4000"}
+	for i := range 300 {
+		set.prompts = append(set.prompts, fmt.Sprintf(`{"id":"p%04d","messages":[{"role":"user","content":"Write function number %d."}]}`, i, i))
+	}
+	r := newRig(t, fmt.Sprintf(splitting, 0.7), set)
+	r.job("10", 10)
+	r.eyrie(0, "run", "job.yaml", "--bill-patience", "1s", "--no-top-up")
+	spent := r.totals().Spend
+	out := r.eyrie(0, "run", "job.yaml", "--bill-patience", "1s").out
+	if !strings.Contains(out, "no more is bought for it") || r.totals().Spend != spent {
+		t.Errorf("%d picodollars became %d:\n%s", spent, r.totals().Spend, out)
+	}
+}
