@@ -170,7 +170,9 @@ func (s *Set) shuffle() (*order, error) {
 	o := &order{file: f}
 	w := &appender{file: f}
 	err = s.scan(func(p *eyrie.Prompt) bool {
-		o.rows = append(o.rows, stored{lot: s.draw(p.Digest()), offset: w.at, size: int32(w.put(p))})
+		at := w.at
+		size := w.put(p)
+		o.rows = append(o.rows, stored{s.draw(p.Digest()), at, int32(size)})
 		return w.err == nil
 	})
 	if errors.Is(err, errStopped) {

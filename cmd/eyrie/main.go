@@ -118,6 +118,7 @@ token ids with a loss mask.
 
 ` + exitHelp,
 		Example: `  eyrie init > job.yaml       write a commented job file
+  eyrie import prompts.jsonl  what is in a prompt set, and what would be left out
   eyrie providers job.yaml    who may answer, at what price, and why not
   eyrie doctor job.yaml       check everything that a run needs
   eyrie plan job.yaml         tokens, money and lanes, before anything is paid
@@ -136,7 +137,7 @@ token ids with a loss mask.
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.SetFlagErrorFunc(flagError)
 	addProfiles(cmd)
-	cmd.AddCommand(a.initCmd(), a.doctorCmd(), a.providersCmd(), a.planCmd(), a.runCmd(), a.statusCmd(), a.exportCmd(), a.repairCmd(), a.tokensCmd(), a.emulateCmd())
+	cmd.AddCommand(a.initCmd(), a.importCmd(), a.doctorCmd(), a.providersCmd(), a.planCmd(), a.runCmd(), a.statusCmd(), a.exportCmd(), a.repairCmd(), a.tokensCmd(), a.emulateCmd())
 	return cmd
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/eyrie-ai/eyrie"
+	"github.com/eyrie-ai/eyrie/dataset"
 )
 
 // statusJSON is a line of eyrie run --json and eyrie status --json. The fields
@@ -75,4 +76,11 @@ func printJSON(w io.Writer, v any) error {
 	}
 	_, err = w.Write(append(b, '\n'))
 	return err
+}
+
+// importJSON is a line of eyrie import --json: the account of one FILE.
+type importJSON struct {
+	dataset.Report `json:",inline"`
+	Lost           int     `json:"lost"` // rows of which something is wrong
+	LossRate       float64 `json:"loss_rate"`
 }
