@@ -21,6 +21,9 @@
 // so the time is linear in the piece's length.
 //
 // Whether a boundary survives is found by undoing merges: see [Model.keeps].
+// Most boundaries need no look at that: see [follow]. The longest token is found
+// in a trie of bytes or, for the long runs of Chinese and Japanese, in a table of
+// characters: see [wide].
 //
 // # Late tokens
 //
@@ -56,12 +59,18 @@ type Vocabulary struct {
 type Model struct {
 	whole  table
 	trie   trie
+	wide   wide
 	pairs  pairs
-	tokens []token // by rank
-	ids    []int32 // by rank
-	late   trie    // late tokens
+	follow []follow // by rank
+	tokens []token  // by rank
+	ids    []int32  // by rank
+	// inOrder is set where the id of every token but the single bytes is its rank.
+	inOrder bool
+	late    trie // late tokens
 	// literal is nil if there are no late tokens.
 	literal *literal
+	// direct is set where the search needs no look at the whole piece before it.
+	direct bool
 }
 
 // rank numbers the tokens that merging can make.
@@ -89,6 +98,33 @@ func (m *Model) hasLate(s string) bool {
 	return false
 }
 
+// match is a token at some place of a text.
+type match struct {
+	token rank
+	size  int
+	// follow has the beginnings of what could merge with an end of the token.
+	// Where longest is set, the token is the longest at its place, and that
+	// rules the token itself out.
+	follow  uint64
+	longest bool
+}
+
+// longest returns the longest token that s starts with.
+func (m *Model) longest(s string) match {
+	if s[0] >= 0xe3 {
+		if found, ok := m.longestWide(s); ok {
+			return found
+		}
+	}
+	token, size := m.trie.longest(s)
+	return match{token, size, m.follow[token].ends, true}
+}
+
+// shorter returns a token that need not be the longest at its place.
+func (m *Model) shorter(r rank) match {
+	return match{r, int(m.tokens[r].len), m.follow[r].all, false}
+}
+
 // search finds the one valid list of tokens for s.
 func (e *Encoder) search(dst []int32, s string) []int32 {
 	m := e.model
@@ -98,37 +134,40 @@ func (e *Encoder) search(dst []int32, s string) []int32 {
 		dead = make([]uint64, len(s)/64+1)
 	}
 	base, pos := len(dst), 0
-	last := none
-	next, size := m.trie.longest(s)
-	for pos < len(s) {
-		end := pos + size
+	last, next := match{token: none}, m.longest(s)
+	for {
+		end := pos + next.size
 		switch {
-		case dead[end>>6]&(1<<(end&63)) == 0 && (last == none || e.keeps(last, next)):
-			dst = append(dst, int32(next))
-			pos, last = end, next
-			if pos < len(s) {
-				next, size = m.trie.longest(s[pos:])
+		case dead[end>>6]&(1<<(end&63)) == 0 && (last.follow&beginning(s[pos:]) == 0 || e.keeps(&last, next.token)):
+			dst = append(dst, int32(next.token))
+			if end == len(s) {
+				m.name(dst[base:])
+				return dst
 			}
-			continue
-		case m.tokens[next].prefix != none:
-			next = m.tokens[next].prefix
+			pos, last, next = end, next, m.longest(s[end:])
+		case m.tokens[next.token].prefix != none:
+			next = m.shorter(m.tokens[next.token].prefix)
 		default:
 			// Nothing fits here: go back and try something shorter before.
 			dead[pos>>6] |= 1 << (pos & 63)
-			next = last
-			pos -= int(m.tokens[last].len)
+			next = m.shorter(last.token)
+			pos -= next.size
 			dst = dst[:len(dst)-1]
-			last = none
+			last = match{token: none}
 			if len(dst) > base {
-				last = rank(dst[len(dst)-1])
+				last = m.shorter(rank(dst[len(dst)-1]))
 			}
 		}
-		size = int(m.tokens[next].len)
 	}
-	for k := base; k < len(dst); k++ {
-		dst[k] = m.ids[dst[k]]
+}
+
+// name turns ranks into ids.
+func (m *Model) name(ranks []int32) {
+	for i, r := range ranks {
+		if !m.inOrder || r < numBytes {
+			ranks[i] = m.ids[r]
+		}
 	}
-	return dst
 }
 
 // keeps reports whether the boundary between a and b survives merging.
@@ -138,15 +177,20 @@ func (e *Encoder) search(dst []int32, s string) []int32 {
 // before the later of them was itself used up by its next merge, the boundary
 // would be gone; limit is the rank of that next merge. Of equal ranks the
 // left one merges first, which is what the plus ones are for.
-func (m *Model) keeps(a, b rank) bool {
+//
+// With longest, a is known not to merge with b or a beginning of it.
+func (m *Model) keeps(a, b rank, longest bool) bool {
 	limit := none
 	for {
-		if t, ok := m.pairs.find(a, b); ok && t < limit {
-			return false
+		if !longest {
+			if t, ok := m.pairs.find(a, b); ok && t < limit {
+				return false
+			}
 		}
 		if a > b {
 			limit = a
 			a = m.tokens[a].right
+			longest = false
 			if a == limit {
 				limit = b + 1
 				b = m.tokens[b].left
@@ -160,6 +204,7 @@ func (m *Model) keeps(a, b rank) bool {
 			if b+1 == limit {
 				limit = a
 				a = m.tokens[a].right
+				longest = false
 				if a == limit {
 					return true
 				}

@@ -108,6 +108,42 @@ func train(rng *rand.Rand, alphabet string, n int) bpe.Vocabulary {
 	return v
 }
 
+// trainWide is train for characters of three bytes: most become tokens first, as
+// in training, and some merges are of parts of characters.
+func trainWide(rng *rand.Rand, chars []string, n int) bpe.Vocabulary {
+	v := bpe.Vocabulary{Tokens: byteTokens()}
+	seen := make(map[string]bool)
+	var have []int32
+	merge := func(l, r int32) int32 {
+		text := v.Tokens[l] + v.Tokens[r]
+		if seen[text] || len(text) > 24 {
+			return int32(slices.Index(v.Tokens, text))
+		}
+		seen[text] = true
+		v.Tokens = append(v.Tokens, text)
+		id := int32(len(v.Tokens) - 1)
+		v.Merges = append(v.Merges, bpe.Merge{Left: l, Right: r, Token: id})
+		have = append(have, id)
+		return id
+	}
+	for _, c := range chars {
+		switch rng.IntN(6) {
+		case 0: // no token of its own
+			have = append(have, int32(c[0]), int32(c[2]))
+		case 1, 2:
+			merge(int32(c[0]), merge(int32(c[1]), int32(c[2])))
+		default:
+			merge(merge(int32(c[0]), int32(c[1])), int32(c[2]))
+		}
+	}
+	for range n {
+		if l, r := have[rng.IntN(len(have))], have[rng.IntN(len(have))]; len(v.Tokens[l])%3 == 0 && len(v.Tokens[r])%3 == 0 || rng.IntN(8) == 0 {
+			merge(l, r)
+		}
+	}
+	return v
+}
+
 func randomText(rng *rand.Rand, alphabet string, n int) string {
 	var b strings.Builder
 	for range n {
@@ -141,6 +177,46 @@ func TestAgainstDefinition(t *testing.T) {
 				if got, want := enc.Append(nil, s, 0, len(s)), want.encode(s); !slices.Equal(got, want) {
 					t.Fatalf("round %d by %s, token %d %q: got %v, want %v", round, name, id, s, got, want)
 				}
+			}
+		}
+	}
+}
+
+// TestWideAgainstDefinition is TestAgainstDefinition for text that is searched
+// character by character: Han and kana, with other bytes in between.
+func TestWideAgainstDefinition(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 10))
+	alphabet := []string{"\u4e00", "\u4e01", "\u4e40", "\u9fff", "\u3042", "\u3000"}
+	strays := []string{"\xe4", "\xe4\xb8", "\x80", "a", "\u2fff", "\ua000", "\uff0c"}
+	for round := range 300 {
+		chars := alphabet[:2+rng.IntN(len(alphabet)-1)]
+		byRule := trainWide(rng, chars, rng.IntN(120))
+		byID := bpe.Vocabulary{Tokens: byRule.Tokens, WholeFirst: rng.IntN(2) == 0}
+		byRule.WholeFirst = rng.IntN(2) == 0
+		for name, v := range map[string]bpe.Vocabulary{"rule": byRule, "id": byID} {
+			m, err := bpe.New(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, enc := newNaive(v), m.NewEncoder()
+			check := func(s string) {
+				if got, want := enc.Append(nil, s, 0, len(s)), want.encode(s); !slices.Equal(got, want) {
+					t.Fatalf("round %d by %s, %q with %q: got %v, want %v", round, name, s, v.Tokens[256:], got, want)
+				}
+			}
+			for range 30 {
+				var b strings.Builder
+				for range 1 + rng.IntN(20) {
+					from := chars
+					if rng.IntN(10) == 0 {
+						from = strays
+					}
+					b.WriteString(from[rng.IntN(len(from))])
+				}
+				check(b.String())
+			}
+			for _, s := range v.Tokens[256:] {
+				check(s)
 			}
 		}
 	}

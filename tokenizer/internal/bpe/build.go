@@ -24,11 +24,41 @@ func New(v Vocabulary) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	b.follow()
+	b.model.inOrder = b.model.idsInOrder()
+	b.model.direct = b.model.literal == nil && (!v.WholeFirst || b.allMade())
 	b.model.whole = b.byText
 	if !v.WholeFirst {
 		b.model.whole = b.madeTable()
 	}
 	return b.model, nil
+}
+
+// idsInOrder reports whether the id of every token but the single bytes is its
+// rank.
+func (m *Model) idsInOrder() bool {
+	for r := numBytes; r < len(m.ids); r++ {
+		if int(m.ids[r]) != r {
+			return false
+		}
+	}
+	return true
+}
+
+// allMade reports whether merging makes every token.
+func (b *builder) allMade() bool {
+	made := 0
+	for i := range b.model.tokens {
+		if t := &b.model.tokens[i]; t.len == 1 || t.made() {
+			made++
+		}
+	}
+	for _, text := range b.vocab {
+		if text != "" {
+			made--
+		}
+	}
+	return made == 0
 }
 
 // builder turns a vocabulary into a model, merge by merge in the order of
@@ -104,12 +134,12 @@ func (b *builder) mergeByID() error {
 	indexed.Go(func() { err = b.index() })
 	b.rankByID()
 	entries := b.link(false)
-	laid.Go(func() { b.model.trie = buildTrie(entries) })
+	laid.Go(func() { b.lay(entries) })
 	if indexed.Wait(); err != nil {
 		return err
 	}
 	tokens := b.model.tokens
-	b.model.pairs = newPairs(len(tokens))
+	b.model.pairs, b.model.follow = newPairs(len(tokens)), make([]follow, len(tokens))
 	var unmade []rank
 	for r := rank(numBytes); r < rank(len(tokens)); r++ {
 		left, right, ok := b.halves(r, r)
@@ -118,7 +148,7 @@ func (b *builder) mergeByID() error {
 			continue
 		}
 		tokens[r].left, tokens[r].right = left, right
-		b.model.pairs.add(left, right, r)
+		b.pair(left, right, r)
 	}
 	// What is left is never made, unless from tokens of higher ranks.
 	var late []entry
@@ -132,9 +162,15 @@ func (b *builder) mergeByID() error {
 	}
 	if len(unmade) > 0 {
 		laid.Wait()
-		b.model.trie = buildTrie(b.link(true))
+		b.lay(b.link(true))
 	}
 	return nil
+}
+
+// lay lays out the sorted tokens for the search.
+func (b *builder) lay(entries []entry) {
+	b.model.trie = buildTrie(entries)
+	b.model.wide = buildWide(entries)
 }
 
 // rankByID gives every token a rank.
@@ -169,7 +205,7 @@ func (b *builder) halves(r, limit rank) (left, right rank, ok bool) {
 		if !ok || b.rankOf[id] >= limit || tokens[b.rankOf[id]].left == none {
 			continue
 		}
-		if b.model.keeps(l, b.rankOf[id]) {
+		if b.model.keeps(l, b.rankOf[id], false) {
 			return l, b.rankOf[id], true
 		}
 	}
@@ -186,15 +222,15 @@ func (b *builder) mergeByRule(rules []Merge) error {
 		b.rankOf[id] = none
 	}
 	b.addBytes()
-	b.model.pairs = newPairs(len(b.vocab))
+	b.model.pairs, b.model.follow = newPairs(len(b.vocab)), make([]follow, max(len(b.vocab), numBytes))
 	var early []int // rules whose parts later rules make, if any
 	for i, m := range rules {
 		switch left, right := b.rankOf[m.Left], b.rankOf[m.Right]; {
 		case b.rankOf[m.Token] != none:
 		case left == none || right == none:
 			early = append(early, i)
-		case b.model.keeps(left, right):
-			b.model.pairs.add(left, right, rank(len(b.model.tokens)))
+		case b.model.keeps(left, right, false):
+			b.pair(left, right, rank(len(b.model.tokens)))
 			b.add(m.Token, left, right)
 		}
 	}
@@ -202,14 +238,14 @@ func (b *builder) mergeByRule(rules []Merge) error {
 	for _, i := range early {
 		m := rules[i]
 		left, right := b.rankOf[m.Left], b.rankOf[m.Right]
-		if b.rankOf[m.Token] == none && left != none && right != none && b.model.keeps(left, right) {
+		if b.rankOf[m.Token] == none && left != none && right != none && b.model.keeps(left, right, false) {
 			late[m.Token] = true
 		}
 	}
 	if len(late) > 0 {
 		b.keepRules(rules, late)
 	}
-	b.model.trie = buildTrie(b.link(false))
+	b.lay(b.link(false))
 	return nil
 }
 

@@ -9,9 +9,13 @@ type Encoder struct {
 	verdicts [1 << verdictBits]verdict
 }
 
+// searchWide is from how many bytes on a piece of wide characters is searched at
+// once: it is seldom a token, or a piece that was there before.
+const searchWide = 10
+
 const (
 	pieceBits   = 12
-	verdictBits = 13
+	verdictBits = 15
 )
 
 // rememberedPiece is a piece of several tokens and its ids. Both are short
@@ -33,6 +37,9 @@ func (m *Model) NewEncoder() *Encoder { return &Encoder{model: m} }
 // Append appends the ids of the piece s[i:end] to dst. The bytes of s behind
 // end are looked at but do not matter.
 func (e *Encoder) Append(dst []int32, s string, i, end int) []int32 {
+	if end-i >= searchWide && e.model.direct && isWide(s[i]) {
+		return e.search(dst, s[i:end])
+	}
 	if id, ok := e.model.whole.find(s, i, end); ok {
 		return append(dst, id)
 	}
@@ -63,14 +70,16 @@ func (e *Encoder) several(dst []int32, s string, i, end int) []int32 {
 	return dst
 }
 
-// keeps is [Model.keeps] with a memory.
-func (e *Encoder) keeps(a, b rank) bool {
+// keeps reports whether the boundary before b, which a text begins with, is kept
+// when it follows on last.
+func (e *Encoder) keeps(last *match, b rank) bool {
+	a := last.token
 	key := 1<<63 | verdict(a)<<32 | verdict(b)<<1
 	entry := &e.verdicts[pairHash(a, b)>>(64-verdictBits)]
 	if *entry&^1 == key {
 		return *entry&1 != 0
 	}
-	kept := e.model.keeps(a, b)
+	kept := e.model.keeps(a, b, last.longest)
 	*entry = key
 	if kept {
 		*entry |= 1
