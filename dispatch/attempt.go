@@ -18,6 +18,8 @@ type message struct {
 	cost    eyrie.Money
 	next    *task // the conversation's next turn, prepared
 	lanes   []Lane
+	lane    *lane
+	load    eyrie.Load
 	err     error
 }
 
@@ -32,6 +34,7 @@ const (
 	metered                          // the account was read
 	probed                           // the account was probed during a pause
 	refreshed                        // the list of endpoints was read
+	loaded                           // a server was asked how busy it is
 )
 
 func (r *Runner) send(m message) { r.msgs <- m }

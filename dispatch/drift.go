@@ -127,7 +127,7 @@ func sameEndpoint(a, b *eyrie.Lane) bool { return a.Tag == b.Tag && a.Engine == 
 
 // open makes the lane of an endpoint that may answer.
 func (n *Lane) open() *lane {
-	return &lane{Lane: n.Lane, engine: n.Engine, limiter: limit.New(n.Limit)}
+	return &lane{Lane: n.Lane, engine: n.Engine, limiter: limit.New(n.Limit), server: newServer(n)}
 }
 
 // whyLost says what became of a lane that is in the list no more. A provider

@@ -62,7 +62,7 @@ func (p *pause) holds() string {
 
 // started takes the first attempt after an answered probe on trial.
 func (p *pause) started(a *attempt) {
-	if p.state == trying {
+	if p.state == trying && a.lane.engine == p.engine {
 		p.state, p.trial = onTrial, a
 	}
 }
@@ -89,7 +89,11 @@ func (s *scheduler) refuse(a *attempt) {
 // prolong waits for the next probe, or ends the run.
 func (s *scheduler) prolong(now time.Time, cause error) {
 	p := &s.pause
-	if lasted := now.Sub(p.since); lasted >= pausePatience {
+	if lasted := now.Sub(p.since); lasted >= pausePatience && s.besides(p.engine) {
+		s.closeEngine(p.engine, fmt.Sprintf("every request is refused since %v: %v", lasted.Round(time.Second), cause))
+		*p = pause{lifted: now}
+		return
+	} else if lasted >= pausePatience {
 		s.end(Refused, fmt.Errorf("every request is refused since %v: %w", lasted.Round(time.Second), cause))
 		return
 	}

@@ -28,6 +28,7 @@ type lane struct {
 	recalled, gone bool
 
 	refusals refusals
+	server   *server // of one's own; nil of a vendor
 }
 
 func free(l *eyrie.Lane) bool { return l.PromptPrice.IsZero() && l.OutputPrice.IsZero() }
@@ -70,25 +71,29 @@ type scheduler struct {
 	wg       sync.WaitGroup
 	feedCtx  context.Context
 	stopFeed context.CancelFunc
-	running  int
-	last     int64 // attempt number
-	idle     string
-	phase    string
-	stop     Stop
-	err      error
-	ending   bool // admit nothing more
-	bills    billQueue
-	meter    meterState
-	drift    drift
-	pause    pause
-	rate     rateMeter
-	tokens   int64 // of accepted answers, with their bytes, for the rate
-	text     int64
+	// Servers are watched to the very end: what they have forgotten is cut off.
+	watchCtx  context.Context
+	stopWatch context.CancelFunc
+	running   int
+	last      int64 // attempt number
+	idle      string
+	phase     string
+	stop      Stop
+	err       error
+	ending    bool // admit nothing more
+	bills     billQueue
+	meter     meterState
+	drift     drift
+	pause     pause
+	rate      rateMeter
+	tokens    int64 // of accepted answers, with their bytes, for the rate
+	text      int64
 }
 
 func newScheduler(r *Runner) *scheduler {
 	s := &scheduler{Runner: r, rng: newRand(r.cfg.Seed), last: r.cfg.State.LastAttempt(), phase: "running"}
 	s.feedCtx, s.stopFeed = context.WithCancel(r.ctx)
+	s.watchCtx, s.stopWatch = context.WithCancel(r.ctx)
 	for i := range r.cfg.Lanes {
 		if l := &r.cfg.Lanes[i]; l.Out == "" {
 			s.lanes = append(s.lanes, l.open())
@@ -117,6 +122,7 @@ func (s *scheduler) run() Result {
 		f := &feeder{run: s.Runner, index: i, set: &st.Set, out: st.feed}
 		s.wg.Go(func() { f.feed(s.feedCtx) })
 	}
+	s.watchServers(s.watchCtx)
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
 	wake := time.NewTimer(time.Hour)
@@ -174,6 +180,7 @@ func (s *scheduler) handleMore() {
 // shutDown ends the feeders and waits for every goroutine.
 func (s *scheduler) shutDown() {
 	s.stopFeed()
+	s.stopWatch()
 	done := make(chan struct{})
 	go func() {
 		s.wg.Wait()
@@ -240,6 +247,10 @@ func (s *scheduler) exhausted(now time.Time) bool {
 		return false
 	case s.openLanes() == 0:
 		s.end(Refused, s.closedLanes())
+	case (s.allAway() || s.idle == idleMoney) && s.awaited(now):
+		return false
+	case s.allAway():
+		s.end(Refused, s.whoIsAway())
 	case s.idle == idleMoney && (!s.bills.idle(now, s.cfg.BillPatience) || s.readMeter()):
 		return false // a bill may free what is held
 	case s.idle == idleMoney:
@@ -254,6 +265,7 @@ func (s *scheduler) exhausted(now time.Time) bool {
 const (
 	idleMoney = "the rest of the budget is held by answers under way or not billed yet"
 	idleLanes = "every lane is full"
+	idleAway  = "no server answers"
 	idleFeed  = "waiting for prompts"
 	idleDone  = "what is under way may be enough"
 )
@@ -263,7 +275,7 @@ func (s *scheduler) assign(now time.Time) {
 	s.share()
 	s.idle = ""
 	for !s.ending && s.running < s.cfg.Concurrency {
-		if s.idle = s.pause.holds(); s.idle != "" {
+		if s.idle = s.pause.holds(); s.idle != "" && !s.besides(s.pause.engine) {
 			return
 		}
 		i := s.cfg.Fit.Next(s.shares, func(i int) bool { return s.sets[i].waitFor(now) })
@@ -279,9 +291,15 @@ func (s *scheduler) assign(now time.Time) {
 		t := st.peek()
 		l, hold, reason := s.pick(t, now)
 		if l == nil {
-			s.idle = idleLanes
-			if reason == route.NoMoney {
+			switch {
+			case s.pause.holds() != "":
+				s.idle = s.pause.holds()
+			case reason == route.NoMoney:
 				s.idle = idleMoney
+			case reason == route.NoLanes && s.allAway():
+				s.idle = idleAway
+			default:
+				s.idle = idleLanes
 			}
 			return
 		}
@@ -342,12 +360,12 @@ func (st *set) peek() *task {
 func (s *scheduler) pick(t *task, now time.Time) (*lane, eyrie.Money, route.Reason) {
 	cands := make([]route.Candidate, 0, len(s.lanes))
 	at := make([]*lane, 0, len(s.lanes))
-	for _, l := range s.lanes {
-		if l.closed != "" {
+	for _, l := range s.inTurn() {
+		if l.closed != "" || l.away() != "" || s.pause.holds() != "" && l.engine == s.pause.engine {
 			continue
 		}
 		cands = append(cands, route.Candidate{
-			Lane: l.Lane, Room: l.limiter.Room(now), Hold: holdFor(l.Lane, t.gen.PromptTokens, t.maxTokens()),
+			Lane: l.Lane, Room: l.room(now), Hold: holdFor(l.Lane, t.gen.PromptTokens, t.maxTokens()),
 		})
 		at = append(at, l)
 	}
@@ -404,6 +422,8 @@ func (s *scheduler) handle(m message) {
 		s.refreshed(m)
 	case probed:
 		s.probed(m.err)
+	case loaded:
+		s.loaded(m)
 	}
 }
 
@@ -472,6 +492,11 @@ func (s *scheduler) failed(a *attempt) {
 	}
 	switch e.Kind {
 	case eyrie.StopRun:
+		if s.besides(a.lane.engine) {
+			s.closeEngine(a.lane.engine, e.Error())
+			s.again(t)
+			return
+		}
 		s.cfg.Log.Error("stopping", "lane", a.lane.Tag, "err", e)
 		s.end(Refused, e)
 		return
@@ -533,6 +558,7 @@ func (s *scheduler) judgeLane(a *attempt) {
 	case e.Kind == eyrie.Pause: // it says nothing about the lane
 	case e.Class == "429" || e.Class == "in-band 429":
 		l.limiter.Refused(now, a.started, e.RetryAfter, s.rng.Float64())
+	case e.Class == "404" && l.server != nil: // its server is looked at again
 	case e.Class == "404":
 		s.notFound(a)
 	case e.Class == "overrun" && !l.Overruns:

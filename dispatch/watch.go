@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"maps"
 	"time"
 
@@ -75,7 +76,7 @@ func (s *scheduler) publishLanes(snap *eyrie.Snapshot, now time.Time) {
 	}
 	for _, l := range s.lanes {
 		f := facts[l.Tag]
-		f.Name, f.Running, f.Limit, f.Closed = l.Tag, l.limiter.Running(), l.limiter.Limit(), l.closed
+		f.Name, f.Running, f.Limit, f.Closed = l.Tag, l.limiter.Running(), l.most(), cmp.Or(l.closed, l.away())
 		f.OpensIn = max(0, l.limiter.Opens().Sub(now))
 		snap.Lanes = append(snap.Lanes, f)
 	}

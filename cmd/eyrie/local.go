@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
 	"sync"
 
 	"github.com/eyrie-ai/eyrie"
@@ -87,11 +89,30 @@ func (l *local) Load(ctx context.Context) (eyrie.Load, error) {
 	}
 	load, err := l.localEngine.Load(ctx)
 	if err != nil {
-		l.mu.Lock()
-		l.inspected = false
-		l.mu.Unlock()
+		l.forget()
 	}
 	return load, err
+}
+
+// Stream makes one attempt. An answer that another model may have given has the
+// server looked at again.
+func (l *local) Stream(ctx context.Context, r *eyrie.Request) iter.Seq2[eyrie.Event, error] {
+	return func(yield func(eyrie.Event, error) bool) {
+		for ev, err := range l.localEngine.Stream(ctx, r) {
+			if e, ok := eyrie.AsError(err); ok && slices.Contains([]string{"404", "wrong model", "ids", "no ids"}, e.Class) {
+				l.forget()
+			}
+			if !yield(ev, err) {
+				return
+			}
+		}
+	}
+}
+
+func (l *local) forget() {
+	l.mu.Lock()
+	l.inspected = false
+	l.mu.Unlock()
 }
 
 // inspect looks at the server unless that has been done since it was away.
