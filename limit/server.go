@@ -29,10 +29,39 @@ type Server struct {
 
 	before float64   // the limit before the raise that is on trial; 0 when none is
 	was    float64   // tokens a second before it
-	full   time.Time // since when the raise is used; zero while it is not
-	sum    float64   // of the rates seen since then
-	n      int
+	ran    float64   // requests that the server worked on before it, all there were
+	since  time.Time // since when the limit is looked at; zero while it is not used
+	seen   window
 	hold   time.Time // no raise before
+	met    bool      // a bound was met, so that raises are small from then on
+}
+
+// window is what was seen of a server while its limit is looked at.
+type window struct {
+	n, full       int // looks, and those at which all of the limit was used
+	rated, worked int // looks that gave a rate, and the number of requests
+	rate, running float64
+}
+
+func (w *window) add(load Load, full bool) {
+	w.n++
+	if full {
+		w.full++
+	}
+	if load.Rate >= 0 {
+		w.rate += load.Rate
+		w.rated++
+	}
+	if load.Running >= 0 {
+		w.running += float64(load.Running)
+		w.worked++
+	}
+}
+
+// mean is the rate and the number of requests that were worked on, over the
+// whole window.
+func (w *window) mean() (rate, running float64) {
+	return w.rate / float64(max(w.rated, 1)), w.running / float64(max(w.worked, 1))
 }
 
 const (
@@ -54,10 +83,10 @@ const (
 	// plateau is how long a limit is kept whose raise was not worth while.
 	plateau = time.Minute
 	// firstServer is the first limit.
-	firstServer = 32
+	firstServer = 16
 )
 
-// NewServer returns a limit between 1 and most; start is the first one, and 32
+// NewServer returns a limit between 1 and most; start is the first one, and 16
 // when it is 0.
 func NewServer(start, most int) *Server {
 	if start <= 0 {
@@ -75,19 +104,19 @@ func (s *Server) Observe(now time.Time, load Load, mine int) {
 	if s.lower(now, load, mine) {
 		return
 	}
-	if float64(mine) < 0.9*s.limit-1 {
-		s.full = time.Time{} // the limit is not what holds the lane back
+	full := float64(mine) >= 0.9*s.limit-1
+	if s.since.IsZero() {
+		if full {
+			s.since, s.seen = now, window{}
+		}
+		return // else the limit is not what holds the lane back
+	}
+	s.seen.add(load, full)
+	if now.Sub(s.since) < watchFor(load) {
 		return
 	}
-	if s.full.IsZero() {
-		s.full, s.sum, s.n = now, 0, 0
-		return
-	}
-	if load.Rate >= 0 {
-		s.sum += load.Rate
-		s.n++
-	}
-	if now.Sub(s.full) < watchFor(load) {
+	if 2*s.seen.full < s.seen.n {
+		s.since = time.Time{}
 		return
 	}
 	s.judge(now, load)
@@ -109,33 +138,33 @@ func (s *Server) lower(now time.Time, load Load, mine int) bool {
 	surplus := float64(load.Waiting) - (longQueue+shortQueue)/2*float64(load.Running)
 	s.limit = max(1, min(s.limit, float64(mine)-surplus))
 	s.forget()
-	s.hold = now.Add(watched)
+	s.hold, s.met = now.Add(watched), true
 	return true
 }
 
 // judge draws the conclusion of a while at the limit: it ends a trial, and
 // begins the next one.
 func (s *Server) judge(now time.Time, load Load) {
-	rate := 0.0
-	if s.n > 0 {
-		rate = s.sum / float64(s.n)
-	}
+	rate, running := s.seen.mean()
 	gain := fast
+	if s.met {
+		gain = worth
+	}
 	if s.before > 0 && s.was > 0 {
-		gain = (rate/s.was - 1) / (s.limit/s.before - 1)
+		gain = (rate/s.was - 1) / (s.more(running) - 1)
 		if gain < worth {
 			s.limit = s.before
 			s.forget()
-			s.hold = now.Add(plateau)
+			s.hold, s.met = now.Add(plateau), true
 			return
 		}
 	}
+	s.forget()
 	queued := load.Waiting > 0 && float64(load.Waiting) > shortQueue*float64(load.Running)
 	if now.Before(s.hold) || queued || load.Cache >= fullCache || s.limit >= s.max {
-		s.before, s.full = 0, time.Time{}
 		return
 	}
-	s.before, s.was, s.full = s.limit, rate, time.Time{}
+	s.before, s.was, s.ran = s.limit, rate, running
 	step := max(1, s.limit/4)
 	if gain >= fast {
 		step = s.limit
@@ -143,7 +172,16 @@ func (s *Server) judge(now time.Time, load Load) {
 	s.limit = min(s.limit+step, s.max)
 }
 
-func (s *Server) forget() { s.before, s.full = 0, time.Time{} }
+// more is by what factor the raise on trial has raised what the server works
+// on. Others may use it too; where it does not say, we are taken to be alone.
+func (s *Server) more(running float64) float64 {
+	if running > 0 && s.ran > 0 {
+		return max(running/s.ran, 1.01)
+	}
+	return s.limit / s.before
+}
+
+func (s *Server) forget() { s.before, s.since = 0, time.Time{} }
 
 // Restarted forgets what was learned of a server that was away.
 func (s *Server) Restarted(start int) { *s = *NewServer(start, int(s.max)) }
