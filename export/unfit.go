@@ -116,5 +116,8 @@ func empty(r *Row) string {
 			return fmt.Sprintf("message %d is empty, and the loader refuses it", i)
 		}
 	}
+	if strings.TrimSpace(said(&r.Answer)) == "" {
+		return "the answer is nothing but white space, and the loader refuses it"
+	}
 	return ""
 }
