@@ -39,8 +39,9 @@ type Options struct {
 	// Force allows an existing export to be replaced by one with fewer rows, or
 	// of another format.
 	Force bool
-	// ShardBytes and ShardRows are the most that a file of rows may hold; a
-	// single block of rows may pass ShardBytes. Zero leaves it to the format.
+	// ShardBytes and ShardRows are the most that a file of rows may hold, but for
+	// what a file ends with, and for a row that is larger alone. Zero leaves it to
+	// the format.
 	ShardBytes int64
 	ShardRows  int
 	// Decode appends the text of ids. Where it is set, formats that have a text

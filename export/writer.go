@@ -92,19 +92,22 @@ func (w *writer) gather(rows iter.Seq2[*Row, error], submit func(*batch) error) 
 			return err
 		}
 		b := open[name]
+		if b != nil && b.weight+weight(r) > limit {
+			if err := submit(b); err != nil {
+				return err
+			}
+			b = nil
+		}
 		if b == nil {
 			b = &batch{split: name}
 			open[name] = b
 		}
 		b.rows = append(b.rows, r)
 		b.weight += weight(r)
-		inShard[name]++
-		b.last = inShard[name] == w.opts.ShardRows
-		if b.last || b.weight >= limit {
-			if b.last {
-				inShard[name] = 0
-			}
+		if inShard[name]++; inShard[name] == w.opts.ShardRows {
+			b.last = true
 			delete(open, name)
+			inShard[name] = 0
 			if err := submit(b); err != nil {
 				return err
 			}
@@ -118,8 +121,8 @@ func (w *writer) gather(rows iter.Seq2[*Row, error], submit func(*batch) error) 
 	return nil
 }
 
-// blockWeight is when a block is full. Shards end between blocks, so a small
-// shard needs small blocks.
+// blockWeight is when a block is full; a row that is larger is a block alone.
+// Shards end between blocks, so a small shard needs small blocks.
 func (o *Options) blockWeight() int {
 	if o.ShardBytes > 0 {
 		return int(max(1, min(int64(o.Format.blockTokens), o.ShardBytes/16)))
