@@ -39,7 +39,9 @@ type Lane struct {
 	PromptPrice  Price
 	OutputPrice  Price
 	CachedPrice  Price // of a cached prompt token; unknown means PromptPrice
-	// Tiers are the prices of long prompts, where they differ.
+	WritePrice   Price // of writing a prompt token to the cache; unknown means nothing
+	// Tiers are the prices of long prompts and of hours of the day, where they
+	// differ.
 	Tiers     []Tier
 	Context   int // most tokens of prompt and completion together; 0 unstated
 	MaxOutput int // most tokens of a completion; 0 unstated
@@ -64,75 +66,8 @@ type Health struct {
 	Latency    time.Duration // to the first token, median; 0 not given
 }
 
-// Tier is a change of a lane's prices for prompts of at least MinPrompt tokens.
-// A price that is unknown does not change. Where several tiers apply, later
-// ones win.
-type Tier struct {
-	MinPrompt   int
-	PromptPrice Price
-	OutputPrice Price
-	CachedPrice Price
-}
-
 // Name is how people and records refer to the lane.
 func (l *Lane) Name() string { return l.Tag }
-
-// Rates are the prices that hold for a prompt of so many tokens.
-func (l *Lane) Rates(promptTokens int) Tier {
-	r := Tier{promptTokens, l.PromptPrice, l.OutputPrice, l.CachedPrice}
-	for _, t := range l.Tiers {
-		if promptTokens < t.MinPrompt {
-			continue
-		}
-		r.PromptPrice = t.PromptPrice.or(r.PromptPrice)
-		r.OutputPrice = t.OutputPrice.or(r.OutputPrice)
-		r.CachedPrice = t.CachedPrice.or(r.CachedPrice)
-	}
-	r.CachedPrice = r.CachedPrice.or(r.PromptPrice)
-	return r
-}
-
-// WorstCase is the most that one request can be billed on the lane: the prompt
-// at the highest price that a prompt of up to so many tokens can have, and the
-// longest completion the endpoint may produce, which is maxTokens where it
-// enforces it and its own maximum where it does not.
-func (l *Lane) WorstCase(promptTokens, maxTokens int) Money {
-	out := maxTokens
-	if l.Overruns {
-		switch {
-		case l.MaxOutput > 0:
-			out = max(out, l.MaxOutput)
-		case l.Context > 0:
-			out = max(out, l.Context)
-		case l.OutputPrice.IsZero() && l.Tiers == nil:
-			out = 0 // however long it is
-		default:
-			return MaxMoney // no answer is too long for it
-		}
-	}
-	worst := l.worstAt(promptTokens, promptTokens, out)
-	for _, t := range l.Tiers {
-		if t.MinPrompt <= promptTokens { // the prompt may be shorter than it was taken to be
-			worst = max(worst, l.worstAt(t.MinPrompt-1, promptTokens, out))
-		}
-	}
-	return worst
-}
-
-// worstAt prices a prompt and a completion at the rates of another length of
-// prompt, with nothing or everything cached, whichever is dearer.
-func (l *Lane) worstAt(rated, promptTokens, out int) Money {
-	r := l.Rates(rated)
-	return max(r.PromptPrice.Times(promptTokens), r.CachedPrice.Times(promptTokens)).Add(r.OutputPrice.Times(out))
-}
-
-// Cost is what the lane's price list makes of the given usage.
-func (l *Lane) Cost(u Usage) Money {
-	r := l.Rates(u.PromptTokens)
-	return r.PromptPrice.Times(u.PromptTokens - u.CachedTokens).
-		Add(r.CachedPrice.Times(u.CachedTokens)).
-		Add(r.OutputPrice.Times(u.CompletionTokens))
-}
 
 // Usage is what the server says it counted. A count it did not give is -1 in
 // ReasoningTokens and 0 elsewhere; Given tells whether there was a usage at all.

@@ -189,3 +189,51 @@ func TestNumbersWithoutANamePrintAsNumbers(t *testing.T) {
 		}
 	}
 }
+
+// TestBounds: where the list leaves a doubt, the cost lies between two bounds.
+func TestBounds(t *testing.T) {
+	lane := eyrie.Lane{
+		PromptPrice: mustPrice(t, "0.000004"), OutputPrice: mustPrice(t, "0.00001"), CachedPrice: mustPrice(t, "0.000001"), WritePrice: mustPrice(t, "0.000005"),
+		Tiers: []eyrie.Tier{
+			{MinPrompt: 1000, PromptPrice: mustPrice(t, "0.000008")},
+			{Hours: eyrie.Hours{Start: 22 * time.Hour, End: 2 * time.Hour}, OutputPrice: mustPrice(t, "0.00002")},
+		},
+	}
+	cheap := lane
+	cheap.WritePrice = mustPrice(t, "0.000001")
+	at := func(clock string) time.Time {
+		when, err := time.Parse(time.DateTime, "2026-03-04 "+clock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return when
+	}
+	for _, tt := range []struct {
+		name                    string
+		lane                    eyrie.Lane
+		prompt, cached, written int
+		began, ended            string
+		least, most, dear       eyrie.Money // in millionths of a dollar
+	}{
+		{"as listed", lane, 100, 20, 0, "12:00:00", "12:01:00", 80*4 + 20 + 100, 80*4 + 20 + 100, 100*4 + 100*5 + 200},
+		{"written", lane, 100, 0, 60, "12:00:00", "12:01:00", 400 + 100, 400 + 300 + 100, 100*4 + 100*5 + 200},
+		{"written for less", cheap, 100, 0, 60, "12:00:00", "12:01:00", 40*4 + 60 + 100, 400 + 60 + 100, 100*4 + 100 + 200},
+		{"a long prompt", lane, 1000, 0, 0, "12:00:00", "12:01:00", 8000 + 100, 8000 + 100, 8000 + 5000 + 200},
+		{"at an hour", lane, 100, 0, 0, "23:00:00", "23:01:00", 400 + 200, 400 + 200, 400 + 500 + 200},
+		{"after midnight", lane, 100, 0, 0, "01:59:59", "01:59:59", 400 + 200, 400 + 200, 400 + 500 + 200},
+		{"at the end of the hours", lane, 100, 0, 0, "02:00:00", "02:00:00", 400 + 100, 400 + 100, 400 + 500 + 200},
+		{"over the end of the hours", lane, 100, 0, 0, "01:59:59", "02:00:01", 400 + 100, 400 + 200, 400 + 500 + 200},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			u := eyrie.Usage{PromptTokens: tt.prompt, CachedTokens: tt.cached, CompletionTokens: 10}
+			least, most := tt.lane.Bounds(u, tt.written, at(tt.began), at(tt.ended))
+			const unit = eyrie.Dollar / 1_000_000
+			if least != tt.least*unit || most != tt.most*unit {
+				t.Errorf("between %s and %s, want %s and %s", least, most, tt.least*unit, tt.most*unit)
+			}
+			if worst := tt.lane.WorstCase(tt.prompt, 10); worst != tt.dear*unit || worst < most {
+				t.Errorf("at worst %s, want %s", worst, tt.dear*unit)
+			}
+		})
+	}
+}

@@ -228,7 +228,7 @@ func (s *scheduler) notFound(a *attempt) {
 // sameTerms reports whether the vendor would serve a request pinned to a on
 // the terms of b.
 func sameTerms(a, b *eyrie.Lane) bool {
-	return a.PromptPrice == b.PromptPrice && a.OutputPrice == b.OutputPrice && a.CachedPrice == b.CachedPrice &&
+	return a.PromptPrice == b.PromptPrice && a.OutputPrice == b.OutputPrice && a.CachedPrice == b.CachedPrice && a.WritePrice == b.WritePrice &&
 		slices.Equal(a.Tiers, b.Tiers) && a.Quantization == b.Quantization
 }
 

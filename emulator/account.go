@@ -127,7 +127,7 @@ func noCredits() *refusal {
 }
 
 // tooDear refuses a request whose worst case is more than is left.
-func (f funds) tooDear(e *endpoint, promptTokens, maxTokens int) *refusal {
+func (f funds) tooDear(p price, promptTokens, maxTokens int) *refusal {
 	bound, byKey := f.account, false
 	if f.key != nil && (bound == nil || *f.key < *bound) {
 		bound, byKey = f.key, true
@@ -136,11 +136,11 @@ func (f funds) tooDear(e *endpoint, promptTokens, maxTokens int) *refusal {
 		return nil
 	}
 	left := pico(*bound)
-	prompt := e.price.prompt.times(promptTokens).plus(e.price.request)
-	if prompt.plus(e.price.completion.times(maxTokens)).cmp(left) <= 0 {
+	prompt := p.prompt.times(promptTokens).plus(p.request)
+	if prompt.plus(p.completion.times(maxTokens)).cmp(left) <= 0 {
 		return nil
 	}
-	return cannotAfford(maxTokens, int(left.minus(prompt).perUnit(e.price.completion)), byKey)
+	return cannotAfford(maxTokens, int(left.minus(prompt).perUnit(p.completion)), byKey)
 }
 
 func cannotAfford(want, afford int, byKey bool) *refusal {
@@ -164,19 +164,4 @@ func pico(n int64) decimal {
 	d := decimal{scale: picoScale}
 	d.n = d.int().SetInt64(n)
 	return d
-}
-
-// bill is what one request costs.
-type bill struct {
-	prompt, cached, completion, reasoning int
-	promptCost, completionCost, cost      decimal
-}
-
-// newBill prices token counts at an endpoint, exactly.
-func newBill(p price, prompt, cached, completion, reasoning int) bill {
-	b := bill{prompt: prompt, cached: cached, completion: completion, reasoning: reasoning}
-	b.promptCost = p.prompt.times(prompt - cached).plus(p.cacheRead.times(cached)).plus(p.request)
-	b.completionCost = p.completion.times(completion)
-	b.cost = b.promptCost.plus(b.completionCost)
-	return b
 }

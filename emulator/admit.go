@@ -141,7 +141,7 @@ func (x *exchange) try(e *endpoint) *refusal {
 	if !ok {
 		limit = e.largest()
 	}
-	if refused := x.funds.tooDear(e, len(x.prompt.ids), limit); refused != nil {
+	if refused := x.funds.tooDear(e.priceFor(len(x.prompt.ids), time.Now()), len(x.prompt.ids), limit); refused != nil {
 		return refused
 	}
 	if refused := x.upstreamFault(e); refused != nil {
@@ -154,7 +154,6 @@ func (x *exchange) try(e *endpoint) *refusal {
 		return refused
 	}
 	x.asked, x.endpoint, x.wait, x.placed = e, e, wait, wait == nil
-	x.warm(time.Now())
 	x.keepRoute(time.Now())
 	for _, name := range x.q.parameters() {
 		if !e.supports(name) {
@@ -166,6 +165,8 @@ func (x *exchange) try(e *endpoint) *refusal {
 	x.samples[k]++
 	x.faults = x.draw(reply, e.tag)
 	x.swap()
+	x.price = x.endpoint.priceFor(len(x.prompt.ids), time.Now())
+	x.warm(time.Now())
 	x.timing = x.rng(drawTiming, x.prompt.key(), hashOf(e.tag), uint64(x.Sample))
 	return nil
 }

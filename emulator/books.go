@@ -40,6 +40,7 @@ type Entry struct {
 	SentTokens       int  `json:"sent_tokens"`   // of the completion, over the wire
 	PromptTokens     int  `json:"prompt_tokens"` // this and the next three as billed
 	CachedTokens     int  `json:"cached_tokens"`
+	WrittenTokens    int  `json:"cache_write_tokens,omitzero"`
 	CompletionTokens int  `json:"completion_tokens"`
 	ReasoningTokens  int  `json:"reasoning_tokens"`
 	Billed           bool `json:"billed"`

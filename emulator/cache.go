@@ -40,10 +40,11 @@ func prefixes(tag string, ids []bpe.ID, block int) []prefixKey {
 }
 
 // warm finds how many tokens of the exchange's prompt are cached at its
-// endpoint, and caches all of it. Server.mu is held.
+// endpoint, and caches all of it, at the endpoint's price for that if it has
+// one. Server.mu is held.
 func (x *exchange) warm(now time.Time) {
 	block := x.scenario.Cache.Block
-	if block == 0 || !x.endpoint.cachesPrompts() {
+	if block == 0 || !x.price.reads {
 		return
 	}
 	keys := prefixes(x.endpoint.tag, x.prompt.ids, block)
@@ -53,11 +54,9 @@ func (x *exchange) warm(now time.Time) {
 		}
 		x.prefixSeen[k] = now
 	}
-}
-
-// cachesPrompts reports whether the endpoint has a price for cached tokens.
-func (e *endpoint) cachesPrompts() bool {
-	return mustObject(e.raw["pricing"])["input_cache_read"] != nil
+	if x.price.writes {
+		x.written = len(keys)*block - x.cached
+	}
 }
 
 // stuck is where a conversation went last.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/eyrie-ai/eyrie/emulator"
+	"github.com/go-json-experiment/json"
 )
 
 func TestPromptCache(t *testing.T) {
@@ -32,6 +33,54 @@ func TestPromptCache(t *testing.T) {
 			t.Errorf("costs %v, want %d less for the second", costs, saved)
 		}
 	})
+}
+
+// TestPricesThatDepend bills by the length of the prompt, the time of day and
+// what is written to the cache.
+func TestPricesThatDepend(t *testing.T) {
+	const long, short = 200, 10 // words
+	for _, row := range []struct {
+		name, pricing     string
+		hour, words       int
+		block             int
+		onTop             bool
+		prompt, out, once int64 // picodollars a token, and once for the blocks that are written
+	}{
+		{"as listed", `{}`, 0, short, 0, false, 490_000, 2_500_000, 0},
+		{"a short prompt", `{"overrides":[{"min_prompt_tokens":100,"prompt":"0.000001"}]}`, 0, short, 0, false, 490_000, 2_500_000, 0},
+		{"a long prompt", `{"overrides":[{"min_prompt_tokens":100,"prompt":"0.000001"}]}`, 0, long, 0, false, 1_000_000, 2_500_000, 0},
+		{"the later one wins", `{"overrides":[{"min_prompt_tokens":100,"prompt":"0.000001"},{"min_prompt_tokens":150,"prompt":"0.000002"}]}`, 0, long, 0, false, 2_000_000, 2_500_000, 0},
+		{"within hours", `{"overrides":[{"utc_start":900,"utc_end":1730,"completion":"0.000005"}]}`, 9, short, 0, false, 490_000, 5_000_000, 0},
+		{"outside of hours", `{"overrides":[{"utc_start":900,"utc_end":1730,"completion":"0.000005"}]}`, 18, short, 0, false, 490_000, 2_500_000, 0},
+		{"within hours past midnight", `{"overrides":[{"utc_start":2200,"utc_end":200,"completion":"0.000005"}]}`, 23, short, 0, false, 490_000, 5_000_000, 0},
+		{"until the end of the day", `{"overrides":[{"utc_start":1400,"utc_end":0,"completion":"0.000005"}]}`, 13, short, 0, false, 490_000, 2_500_000, 0},
+		{"written in its place", `{"input_cache_write":"0.000001"}`, 0, long, 64, false, 490_000, 2_500_000, 1_000_000 - 490_000},
+		{"written on top", `{"input_cache_write":"0.000001"}`, 0, long, 64, true, 490_000, 2_500_000, 1_000_000},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, client := bubble(t, func(_ *emulator.Config, s *emulator.Scenario) {
+					s.Cache.Block, s.Cache.WriteOnTop = row.block, row.onTop
+					var pricing map[string]any
+					if err := json.Unmarshal([]byte(row.pricing), &pricing); err != nil {
+						t.Fatal(err)
+					}
+					s.Drift = []emulator.Change{{Endpoint: "atlas-cloud/int4", Pricing: pricing}}
+				})
+				time.Sleep(time.Duration(row.hour) * time.Hour)
+				got := send(t, client, ask(strings.Repeat("x ", row.words), pinned+`"max_tokens":5,`))
+				e := s.Books()[0]
+				written := 0
+				if row.block > 0 {
+					written = (len(e.PromptIDs) - 1) / row.block * row.block
+				}
+				want := int64(len(e.PromptIDs))*row.prompt + 5*row.out + int64(written)*row.once
+				if e.Cost != want || e.WrittenTokens != written || got.usage.PromptDetails.Written != written {
+					t.Errorf("cost %d with %d tokens written (%d by the usage), want %d with %d", e.Cost, e.WrittenTokens, got.usage.PromptDetails.Written, want, written)
+				}
+			})
+		})
+	}
 }
 
 func TestStickiness(t *testing.T) {

@@ -42,14 +42,10 @@ type endpoint struct {
 	context, maxOutput          int // maxOutput 0: not stated
 	supported                   []string
 	status                      int
-	price                       price
-	canonical                   string // dated model name
+	price                       price      // under ordinary conditions
+	overrides                   []override // which change it under others; later ones win
+	canonical                   string     // dated model name
 	raw                         object
-}
-
-// price is in dollars for one token, except request.
-type price struct {
-	prompt, completion, cacheRead, request decimal
 }
 
 type provider struct {
@@ -69,10 +65,8 @@ type wireEndpoint struct {
 	Supported    []string `json:"supported_parameters"`
 	Status       int      `json:"status"`
 	Pricing      struct {
-		Prompt     string `json:"prompt"`
-		Completion string `json:"completion"`
-		CacheRead  string `json:"input_cache_read"`
-		Request    string `json:"request"`
+		wirePrice
+		Overrides []wirePrice `json:"overrides"`
 	} `json:"pricing"`
 }
 
@@ -215,19 +209,8 @@ func readEndpoint(raw object) (*endpoint, error) {
 	if _, dated, ok := strings.Cut(w.Name, " | "); ok {
 		e.canonical = dated
 	}
-	amount := func(text string, into *decimal) {
-		if text == "" {
-			text = "0"
-		}
-		d, perr := parseDecimal(text)
-		*into, err = d, errors.Join(err, perr)
-	}
-	amount(w.Pricing.Prompt, &e.price.prompt)
-	amount(w.Pricing.Completion, &e.price.completion)
-	amount(w.Pricing.Request, &e.price.request)
-	e.price.cacheRead = e.price.prompt
-	if w.Pricing.CacheRead != "" {
-		amount(w.Pricing.CacheRead, &e.price.cacheRead)
+	if e.price, err = (price{}).with(w.Pricing.wirePrice); err == nil {
+		e.overrides, err = e.readOverrides(w.Pricing.Overrides)
 	}
 	if e.tag == "" || e.provider == "" {
 		err = errors.Join(err, errors.New("tag or provider_name is missing"))

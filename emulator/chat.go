@@ -31,7 +31,9 @@ type exchange struct {
 	c       *completion
 	bill    bill
 	named   int           // tokens of the completion that have their logprobs
+	price   price         // at admission, of the endpoint that serves
 	cached  int           // prompt tokens that the endpoint remembered
+	written int           // prompt tokens that it remembers from now on, for money
 	free    bool          // answered from the response cache
 	entered bool          // in the books
 	placed  bool          // has a place at the endpoint
@@ -96,10 +98,12 @@ func (x *exchange) overrun() float64 {
 	return float64(x.scenario.limits(x.endpoint.tag).Overrun)
 }
 
-// price bills so many completion tokens.
-func (x *exchange) price(tokens int) bill {
+// billFor bills so many completion tokens.
+func (x *exchange) billFor(tokens int) bill {
 	thought := min(x.c.reasoningTokens(x.vocabulary, x.Thinking), tokens)
-	return newBill(x.endpoint.price, len(x.prompt.ids), x.cached, tokens, thought)
+	return newBill(x.price, bill{
+		prompt: len(x.prompt.ids), cached: x.cached, written: x.written, completion: tokens, reasoning: thought,
+	}, x.scenario.Cache.WriteOnTop)
 }
 
 // answer generates, sends, and settles.

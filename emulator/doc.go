@@ -87,6 +87,8 @@
 //	generation.delay        0      until /generation finds a request
 //	generation.cancelled_delay 0   the same after an aborted stream
 //	cache.block             0      tokens in a block of the prompt cache; 0 is none
+//	cache.write_on_top      false  a price of cache writes comes on top of the
+//	                               prompt's, not in its place
 //	cache.window            10m    of idleness after which prompts and the routes
 //	                               of conversations are forgotten
 //	drift                   none   a list of [Change], at times after the start

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -21,6 +22,7 @@ type Change struct {
 	PriceTimes   string         `yaml:"price_times,omitempty"`  // factor on every price, a decimal number
 	Prompt       string         `yaml:"prompt,omitempty"`       // new price of a token, in dollars
 	Completion   string         `yaml:"completion,omitempty"`   // likewise
+	Pricing      map[string]any `yaml:"pricing,omitempty"`      // members of the price list, overrides among them
 	Status       *int           `yaml:"status,omitempty"`       // 0, -2, -5 ...
 	MaxOutput    int            `yaml:"max_output,omitempty"`   // new max_completion_tokens
 	Quantization string         `yaml:"quantization,omitempty"` // any word, known or not
@@ -44,7 +46,19 @@ func (c Change) validate() error {
 			errs = append(errs, err)
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.validatePricing())...)
+}
+
+// validatePricing reads the members of a price list as an endpoint's are read.
+func (c Change) validatePricing() error {
+	data, err := json.Marshal(c.Pricing)
+	if err != nil {
+		return fmt.Errorf("pricing: %w", err)
+	}
+	if _, err := readEndpoint(object{"tag": []byte(`"x"`), "provider_name": []byte(`"x"`), "pricing": data}); err != nil {
+		return fmt.Errorf("pricing: %w", err)
+	}
+	return nil
 }
 
 // current returns the catalogue with all changes that have happened by now.
@@ -114,12 +128,26 @@ func (e *endpoint) with(c Change) *endpoint {
 	for name, value := range c.Extra {
 		set(name, value)
 	}
-	raw["pricing"] = mustJSON(c.reprice(mustObject(raw["pricing"])))
+	pricing := c.reprice(mustObject(raw["pricing"]))
+	for name, value := range c.Pricing {
+		pricing[name] = mustJSON(value)
+	}
+	raw["pricing"] = mustJSON(pricing)
 	changed, err := readEndpoint(raw)
 	if err != nil {
 		panic(fmt.Sprintf("emulator: %s after a change: %v", e.tag, err)) // validate has seen the change
 	}
 	return changed
+}
+
+// repriceAll changes the overrides of a pricing object.
+func (c Change) repriceAll(list jsontext.Value) []object {
+	var overrides []object
+	mustUnmarshal(list, &overrides)
+	for i := range overrides {
+		overrides[i] = Change{PriceTimes: c.PriceTimes}.reprice(overrides[i])
+	}
+	return overrides
 }
 
 // reprice changes a pricing object, price texts and all.
@@ -130,6 +158,9 @@ func (c Change) reprice(pricing object) object {
 			price, err := parseDecimal(text(value))
 			if value.Kind() == '"' && err == nil {
 				pricing[name] = mustJSON(price.mul(factor).String())
+			}
+			if value.Kind() == '[' {
+				pricing[name] = mustJSON(c.repriceAll(value))
 			}
 		}
 	}

@@ -74,7 +74,11 @@ type Limits struct {
 
 // Cache is the vendor's memory of prompts.
 type Cache struct {
-	Block  int           `yaml:"block"`  // prompts are cached in blocks of so many tokens; default 0: not at all
+	Block int `yaml:"block"` // prompts are cached in blocks of so many tokens; default 0: not at all
+	// WriteOnTop adds an endpoint's price of writing to the cache to that of the
+	// prompt; else it comes in its place.
+	WriteOnTop bool `yaml:"write_on_top"`
+
 	Window time.Duration `yaml:"window"` // of idleness after which prompts and routes are forgotten; default 10m
 }
 

@@ -19,7 +19,7 @@ func (x *exchange) settle(outcome string, tokens int) {
 	if charge && tokens == 0 {
 		tokens = len(x.c.ids)
 	}
-	x.bill = x.price(tokens)
+	x.bill = x.billFor(tokens)
 	if charge {
 		x.charge()
 	}
@@ -35,7 +35,7 @@ func (x *exchange) settle(outcome string, tokens int) {
 // charge bills the exchange to the account.
 func (x *exchange) charge() {
 	x.Billed = true
-	x.PromptTokens, x.CachedTokens = x.bill.prompt, x.bill.cached
+	x.PromptTokens, x.CachedTokens, x.WrittenTokens = x.bill.prompt, x.bill.cached, x.bill.written
 	x.CompletionTokens, x.ReasoningTokens = x.bill.completion, x.bill.reasoning
 	x.Cost = x.charged().pico().Int64()
 	x.mu.Lock()

@@ -168,7 +168,7 @@ func (x *exchange) chargeUnseen(e *endpoint) {
 	}
 	tokens := min(limit, x.scenario.Text.MedianTokens)
 	x.Billed = true
-	b := newBill(e.price, len(x.prompt.ids), 0, tokens, 0)
+	b := newBill(e.priceFor(len(x.prompt.ids), time.Now()), bill{prompt: len(x.prompt.ids), completion: tokens}, false)
 	x.PromptTokens, x.CompletionTokens = b.prompt, b.completion
 	x.Cost = b.cost.pico().Int64()
 	x.spend(x.key, x.Cost, time.Now())

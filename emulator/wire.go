@@ -135,24 +135,24 @@ func (x *exchange) usageJSON() []byte {
 		cost = c.String()
 	}
 	return fmt.Appendf(nil, `{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d,"cost":%s,"is_byok":false,`+
-		`"prompt_tokens_details":{"cached_tokens":%d,"cache_write_tokens":0,"audio_tokens":0,"video_tokens":0},`+
+		`"prompt_tokens_details":{"cached_tokens":%d,"cache_write_tokens":%d,"audio_tokens":0,"video_tokens":0},`+
 		`"cost_details":{"upstream_inference_cost":null,"upstream_inference_prompt_cost":%s,"upstream_inference_completions_cost":%s},`+
 		`"completion_tokens_details":{"reasoning_tokens":%d,"image_tokens":0,"audio_tokens":0}}`,
-		b.prompt, b.completion, b.prompt+b.completion, cost, b.cached, b.promptCost, b.completionCost, b.reasoning)
+		b.prompt, b.completion, b.prompt+b.completion, cost, b.cached, b.written, b.promptCost, b.completionCost, b.reasoning)
 }
 
 // reportedBill is the bill as the client is told it.
 func (x *exchange) reportedBill() bill {
 	switch x.variant("usage") {
 	case "undercount":
-		return x.price(len(x.c.ids) * 9 / 10)
+		return x.billFor(len(x.c.ids) * 9 / 10)
 	case "overcount":
-		return x.price(len(x.c.ids)*11/10 + 1)
+		return x.billFor(len(x.c.ids)*11/10 + 1)
 	}
 	if x.free {
 		return bill{}
 	}
-	return x.price(len(x.c.ids))
+	return x.billFor(len(x.c.ids))
 }
 
 // finishReason is the reason that the client is told; nil is null.

@@ -23,8 +23,9 @@ type Policy struct {
 	// Only, Ignore and Prefer hold slugs ("atlas-cloud"), tags
 	// ("atlas-cloud/int4") or display names ("AtlasCloud").
 	Only, Ignore, Prefer []string
-	// MaxPrompt and MaxOutput bound prices per million tokens, those of prompts
-	// that no tier applies to, as vendors do; zero is no bound.
+	// MaxPrompt and MaxOutput bound prices per million tokens; zero is no bound.
+	// An endpoint's price at its dearest hour counts, and not that of long
+	// prompts: who sends one must look at the lane's rates for it.
 	MaxPrompt, MaxOutput eyrie.Money
 	// MinStatus and MinUptime are what an endpoint's health must reach. One
 	// whose health is not given does reach it. Nil and zero ask for nothing: a
@@ -146,7 +147,8 @@ func (p *Policy) objection(v *Verdict) (Rule, string) {
 }
 
 func (p *Policy) prices(v *Verdict) (Rule, string) {
-	prompt, output := v.Lane.PromptPrice.PerMillion(), v.Lane.OutputPrice.PerMillion()
+	dearest := v.Lane.Dearest(0)
+	prompt, output := dearest.PromptPrice.PerMillion(), dearest.OutputPrice.PerMillion()
 	switch {
 	case p.MaxPrompt > 0 && prompt > p.MaxPrompt:
 		return RuleMaxPrice, fmt.Sprintf("prompt price %s/M is over max_price %s", prompt, p.MaxPrompt)

@@ -207,14 +207,23 @@ func (p *prober) describe(lp *laneProbe, l *eyrie.Lane, a *eyrie.Answer) {
 	if p.client.AsksLogprobs(l) {
 		lp.Logprobs = named(a)
 	}
-	switch listed := l.Cost(a.Usage); {
+	lp.Cost = costWord(l, a)
+}
+
+// costWord compares what an answer cost with what the list makes of it. Amounts
+// are rounded up to the picodollar.
+func costWord(l *eyrie.Lane, a *eyrie.Answer) string {
+	now := time.Now()
+	least, most := l.Bounds(a.Usage, 0, now.Add(-a.Elapsed), now)
+	switch {
 	case !a.CostGiven:
-		lp.Cost = "missing"
-	case max(a.Cost-listed, listed-a.Cost) <= 1: // amounts are rounded up to the picodollar
-		lp.Cost = "as listed"
-	default:
-		lp.Cost = fmt.Sprintf("%s where the list makes it %s", a.Cost, listed)
+		return "missing"
+	case a.Cost < least-1:
+		return fmt.Sprintf("%s where the list makes it %s", a.Cost, least)
+	case a.Cost > most+1:
+		return fmt.Sprintf("%s where the list makes it %s", a.Cost, most)
 	}
+	return "as listed"
 }
 
 // named says how an answer names its tokens.

@@ -239,8 +239,14 @@ func verdictCell(v *route.Verdict) string {
 	if v.Preferred > 0 {
 		text += ", preferred"
 	}
-	if v.Lane.Tiers != nil {
+	if slices.ContainsFunc(v.Lane.Tiers, func(t eyrie.Tier) bool { return t.MinPrompt > 0 }) {
 		text += "; long prompts have other prices"
+	}
+	if slices.ContainsFunc(v.Lane.Tiers, func(t eyrie.Tier) bool { return !t.Hours.All() }) {
+		text += "; its prices change with the hour (UTC)"
+	}
+	if !v.Lane.WritePrice.IsZero() {
+		text += "; $" + perMillion(v.Lane.WritePrice) + "/M to write to its cache"
 	}
 	if v.Lane.Overruns {
 		text += "; overruns max_tokens: its maximum is held"

@@ -91,7 +91,7 @@ func (e *endpoint) lane() *eyrie.Lane {
 
 func closeLane(l *eyrie.Lane, why string) {
 	l.Closed = why
-	l.PromptPrice, l.OutputPrice, l.CachedPrice, l.Tiers = eyrie.Price{}, eyrie.Price{}, eyrie.Price{}, nil
+	l.PromptPrice, l.OutputPrice, l.CachedPrice, l.WritePrice, l.Tiers = eyrie.Price{}, eyrie.Price{}, eyrie.Price{}, eyrie.Price{}, nil
 }
 
 // closeAmbiguous closes the lanes that a request cannot be pinned to.

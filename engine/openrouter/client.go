@@ -39,6 +39,10 @@ type Config struct {
 	Gather time.Duration
 	// MaxStreams is how many requests may be in flight at once.
 	MaxStreams int
+	// MaxPrompt and MaxOutput are the most that a million tokens may cost; zero
+	// is no bound. A request for which a lane's price is higher, because the
+	// prompt is long or by the hour, is not made.
+	MaxPrompt, MaxOutput eyrie.Money
 	// DataCollection is "allow" or "deny"; empty is not sent.
 	DataCollection string
 	// ZDR lets only endpoints answer that retain nothing, Distillable only a

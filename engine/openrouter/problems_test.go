@@ -221,7 +221,9 @@ func TestEveryProblemIsATest(t *testing.T) {
 	if err != nil {
 		t.Skipf("reference data absent (set EYRIE_SHARED to its folder): %v", err)
 	}
-	var tests strings.Builder
+	named := map[string]bool{}
+	name := regexp.MustCompile(`"P[0-9]{2}[", ]|func Test(?:P[0-9]{2})+`)
+	id := regexp.MustCompile(`P[0-9]{2}`)
 	root := os.DirFS(filepath.Join("..", ".."))
 	err = fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() && d.Name() == "node_modules" {
@@ -229,7 +231,11 @@ func TestEveryProblemIsATest(t *testing.T) {
 		}
 		if strings.HasSuffix(path, "_test.go") {
 			b, err := fs.ReadFile(root, path)
-			tests.Write(b)
+			for _, n := range name.FindAll(b, -1) {
+				for _, p := range id.FindAll(n, -1) {
+					named[string(p)] = true
+				}
+			}
 			return err
 		}
 		return nil
@@ -242,9 +248,8 @@ func TestEveryProblemIsATest(t *testing.T) {
 		t.Fatalf("%d rows were found", len(rows))
 	}
 	for _, row := range rows {
-		id := row[1]
-		if !regexp.MustCompile(`"` + id + `[", ]|func Test[P0-9]*` + id).MatchString(tests.String()) {
-			t.Errorf("no test is named by %s", id)
+		if !named[row[1]] {
+			t.Errorf("no test is named by %s", row[1])
 		}
 	}
 }

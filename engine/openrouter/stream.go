@@ -104,6 +104,9 @@ func (a *attempt) run(ctx context.Context) *eyrie.Error {
 
 // send makes the request and waits for the head of the response.
 func (a *attempt) send(ctx context.Context) (*http.Response, *eyrie.Error) {
+	if err := a.client.tooDear(a.req, a.began); err != nil {
+		return nil, a.fail(eyrie.Elsewhere, "max_price", err)
+	}
 	body, err := a.client.chatBody(a.req)
 	if err != nil {
 		return nil, a.fail(eyrie.GiveUp, "request", err)

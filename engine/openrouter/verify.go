@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/eyrie-ai/eyrie"
 	"github.com/eyrie-ai/eyrie/route"
@@ -151,12 +152,19 @@ func (a *attempt) verifyUsage() error {
 	if !ans.CostGiven {
 		return nil
 	}
-	want := lane.Cost(ans.Usage)
-	if diff := abs(ans.Cost - want); diff > want/50 && diff > eyrie.Dollar/1_000_000_000 {
-		return fmt.Errorf("it cost %s and the price list makes it %s", ans.Cost, want)
+	least, most := lane.Bounds(ans.Usage, min(a.dec.written, ans.Usage.PromptTokens), a.began, time.Now())
+	switch {
+	case ans.Cost < least-slack(least):
+		return fmt.Errorf("it cost %s and the price list makes it %s", ans.Cost, least)
+	case ans.Cost > most+slack(most):
+		return fmt.Errorf("it cost %s and the price list makes it %s", ans.Cost, most)
 	}
 	return nil
 }
+
+// slack is how far a cost may be off the price list: two in a hundred, and a
+// little for the smallest.
+func slack(m eyrie.Money) eyrie.Money { return max(m/50, eyrie.Dollar/1_000_000_000) }
 
 // doubtCost takes a cost back that cannot be the bill: nothing, for an answer
 // of a paid lane that has tokens and no error to excuse it.
@@ -167,11 +175,4 @@ func (a *attempt) doubtCost() {
 	if ans.CostGiven && ans.Cost == 0 && paid && !excused && ans.Usage.PromptTokens+ans.Usage.CompletionTokens > 0 {
 		ans.CostGiven = false
 	}
-}
-
-func abs(m eyrie.Money) eyrie.Money {
-	if m < 0 {
-		return -m
-	}
-	return m
 }

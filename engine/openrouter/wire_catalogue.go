@@ -130,6 +130,9 @@ func (p pricing) setPrices(l *eyrie.Lane) error {
 	if l.CachedPrice, err = p.price("input_cache_read"); err != nil {
 		return err
 	}
+	if l.WritePrice, err = p.write(); err != nil {
+		return err
+	}
 	if err := p.extras(l.OutputPrice); err != nil {
 		return err
 	}
@@ -150,11 +153,25 @@ func (p pricing) price(name string) (eyrie.Price, error) {
 	return price, nil
 }
 
+// write reads the price of a prompt token that is written to the cache. There is
+// one for long keeping, too, which is never asked for; the dearer one counts.
+func (p pricing) write() (eyrie.Price, error) {
+	short, err := p.price("input_cache_write")
+	if err != nil {
+		return short, err
+	}
+	long, err := p.price("input_cache_write_1h")
+	if !short.Known() || long.Known() && long.Cmp(short) > 0 {
+		return long, err
+	}
+	return short, err
+}
+
 // extras refuses charges that a count of prompt and completion tokens does not
-// tell: a fee per request, a price of writing to the cache, and one of
-// reasoning, unless it is what a completion costs.
+// tell: a fee per request, and a price of reasoning, unless it is what a
+// completion costs.
 func (p pricing) extras(output eyrie.Price) error {
-	for _, name := range []string{"request", "internal_reasoning", "input_cache_write", "input_cache_write_1h"} {
+	for _, name := range []string{"request", "internal_reasoning"} {
 		price, err := p.price(name)
 		if err != nil {
 			return err
@@ -167,7 +184,8 @@ func (p pricing) extras(output eyrie.Price) error {
 	return nil
 }
 
-// tiers reads the overrides that depend on nothing but the prompt's length.
+// tiers reads the overrides that depend on nothing but the prompt's length and
+// the time of day.
 func (p pricing) tiers(output eyrie.Price) ([]eyrie.Tier, error) {
 	v := p["overrides"]
 	if v == nil || v.Kind() == 'n' {
@@ -191,7 +209,7 @@ func (p pricing) tiers(output eyrie.Price) ([]eyrie.Tier, error) {
 // overrideParts are the members of an override that are understood, or that a
 // text request has nothing to do with.
 var overrideParts = []string{
-	"min_prompt_tokens", "prompt", "completion", "input_cache_read", "request", "internal_reasoning", "input_cache_write", "input_cache_write_1h",
+	"min_prompt_tokens", "utc_start", "utc_end", "prompt", "completion", "input_cache_read", "request", "internal_reasoning", "input_cache_write", "input_cache_write_1h",
 	"audio", "audio_output", "input_audio_cache", "image", "image_output", "image_token", "web_search", "discount",
 }
 
@@ -201,9 +219,8 @@ func (p pricing) tier(output eyrie.Price) (t eyrie.Tier, err error) {
 			return t, fmt.Errorf("its price depends on %s", name)
 		}
 	}
-	var ok bool
-	if t.MinPrompt, ok = countOf(p["min_prompt_tokens"]); !ok || t.MinPrompt < 0 {
-		return t, errors.New("a price override of it names no length of prompt")
+	if err := p.conditions(&t); err != nil {
+		return t, err
 	}
 	if t.PromptPrice, err = p.price("prompt"); err != nil {
 		return t, err
@@ -214,8 +231,48 @@ func (p pricing) tier(output eyrie.Price) (t eyrie.Tier, err error) {
 	if t.CachedPrice, err = p.price("input_cache_read"); err != nil {
 		return t, err
 	}
+	if t.WritePrice, err = p.write(); err != nil {
+		return t, err
+	}
 	if t.OutputPrice.Known() {
 		output = t.OutputPrice
 	}
 	return t, p.extras(output)
+}
+
+// conditions reads when an override holds: for prompts from a length on, at
+// hours of the day, or both.
+func (p pricing) conditions(t *eyrie.Tier) error {
+	start, end := p["utc_start"], p["utc_end"]
+	long := p["min_prompt_tokens"]
+	if long == nil && start == nil {
+		return errors.New("a price override of it names neither a length of prompt nor hours")
+	}
+	ok := true
+	if long != nil {
+		t.MinPrompt, ok = countOf(long)
+	}
+	if !ok || t.MinPrompt < 0 {
+		return fmt.Errorf("a price override of it begins at %q tokens", textOf(long))
+	}
+	if start == nil && end == nil {
+		return nil
+	}
+	var ok1, ok2 bool
+	t.Hours.Start, ok1 = clockOf(start)
+	t.Hours.End, ok2 = clockOf(end)
+	if !ok1 || !ok2 {
+		return fmt.Errorf("a price override of it holds from %q to %q, which are no times of day", textOf(start), textOf(end))
+	}
+	return nil
+}
+
+// clockOf reads a time of day in the vendor's HHMM numbers: 930 is half past
+// nine, and 2400 the end of the day.
+func clockOf(v jsontext.Value) (time.Duration, bool) {
+	n, ok := countOf(v)
+	if !ok || n < 0 || n > 2400 || n%100 > 59 {
+		return 0, false
+	}
+	return time.Duration(n/100)*time.Hour + time.Duration(n%100)*time.Minute, true
 }

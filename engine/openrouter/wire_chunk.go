@@ -40,6 +40,7 @@ type chunkDecoder struct {
 	unreached bool         // the router says that it asked no provider
 	pipeline  string       // what the vendor did to the answer on its way
 	selected  string       // the provider that the router says it selected
+	written   int          // prompt tokens that were written to a cache
 	strange   string       // why the answer cannot be trusted, though it parses
 
 	// Of the frame at hand.
@@ -330,7 +331,7 @@ func (d *chunkDecoder) usage() error {
 		case "cost":
 			err = d.cost()
 		case "prompt_tokens_details":
-			err = d.detail("cached_tokens", &u.CachedTokens)
+			err = d.promptDetails(&u)
 		case "completion_tokens_details":
 			err = d.detail("reasoning_tokens", &u.ReasoningTokens)
 		default:
@@ -340,6 +341,27 @@ func (d *chunkDecoder) usage() error {
 	})
 	d.answer.Usage = u
 	return err
+}
+
+// promptDetails reads which of the prompt's tokens came from a cache, and which
+// went there.
+func (d *chunkDecoder) promptDetails(u *eyrie.Usage) error {
+	d.written = 0
+	return d.object(func(name []byte) (err error) {
+		dst := &u.CachedTokens
+		switch string(name) {
+		case "cached_tokens":
+		case "cache_write_tokens":
+			dst = &d.written
+		default:
+			return d.dec.SkipValue()
+		}
+		n, ok, err := d.count()
+		if ok {
+			*dst = max(0, n)
+		}
+		return err
+	})
 }
 
 // detail reads one count out of an object of counts.

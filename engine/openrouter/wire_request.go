@@ -1,8 +1,10 @@
 package openrouter
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -79,7 +81,7 @@ type chatMetadata struct {
 
 // chatBody builds the request of one attempt, pinned to its lane.
 func (c *Client) chatBody(r *eyrie.Request) ([]byte, error) {
-	s := r.Sampling
+	s, dearest := r.Sampling, r.Lane.Dearest(r.Generation.PromptTokens)
 	req := chatRequest{
 		Model: r.Model, Messages: make([]chatMessage, len(r.Generation.Messages)), Tools: jsontext.Value(r.Generation.Tools),
 		Stream: true, MaxTokens: s.MaxTokens,
@@ -88,7 +90,7 @@ func (c *Client) chatBody(r *eyrie.Request) ([]byte, error) {
 		Provider: chatProvider{
 			Only: []string{r.Lane.Tag}, RequireParameters: true, DataCollection: c.cfg.DataCollection,
 			ZDR: c.cfg.ZDR, Distillable: c.cfg.Distillable,
-			MaxPrice: &chatMaxPrice{perMillion(r.Lane.PromptPrice), perMillion(r.Lane.OutputPrice)},
+			MaxPrice: &chatMaxPrice{perMillion(dearest.PromptPrice, c.cfg.MaxPrompt), perMillion(dearest.OutputPrice, c.cfg.MaxOutput)},
 		},
 		Metadata: chatMetadata{r.Run, r.Generation.Key, strconv.Itoa(r.Attempt)},
 	}
@@ -122,7 +124,28 @@ func (c *Client) AsksLogprobs(l *eyrie.Lane) bool {
 	return c.cfg.Logprobs && slices.Contains(l.Parameters, "logprobs")
 }
 
-// perMillion prints a price in dollars per million tokens as a JSON number.
-func perMillion(p eyrie.Price) jsontext.Value {
-	return jsontext.Value(p.PerMillion().Decimal())
+// perMillion prints a price in dollars per million tokens as a JSON number, or
+// the bound where that is lower; zero is no bound.
+func perMillion(p eyrie.Price, bound eyrie.Money) jsontext.Value {
+	m := p.PerMillion()
+	if bound > 0 {
+		m = min(m, bound)
+	}
+	return jsontext.Value(m.Decimal())
+}
+
+// tooDear says which price of a lane is over the bounds for a prompt of so many
+// tokens now; nil when none is.
+func (c *Client) tooDear(r *eyrie.Request, now time.Time) error {
+	rates := r.Lane.RatesAt(r.Generation.PromptTokens, now)
+	for _, x := range []struct {
+		what  string
+		price eyrie.Price
+		bound eyrie.Money
+	}{{"prompt", rates.PromptPrice, c.cfg.MaxPrompt}, {"completion", rates.OutputPrice, c.cfg.MaxOutput}} {
+		if m := x.price.PerMillion(); x.bound > 0 && m > x.bound {
+			return fmt.Errorf("a million %s tokens cost %s for a prompt of %d tokens at this hour, over max_price %s", x.what, m, r.Generation.PromptTokens, x.bound)
+		}
+	}
+	return nil
 }
