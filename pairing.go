@@ -22,23 +22,20 @@ const (
 
 // exchange is a call of the data set and its result.
 type exchange struct {
-	index  int // of the call, among its message's
-	call   *ToolCall
-	result *Message
-	taken  bool // by a call of the model
+	index     int // of the call, among its message's
+	name      string
+	arguments string // in canonical form
+	result    *Message
+	taken     bool // by a call of the model
 }
 
-// results returns the prompt's own messages after the given turn, with the tool
-// results among them paired with the calls that the model made there: in the
-// order of its calls and under their ids. They are a copy. Where calls and
+// results returns a copy of the data set's messages that follow what it said,
+// with the tool results among them paired with the calls that the model made in
+// its place: in the order of its calls and under their ids. Where calls and
 // results do not fit, why says how.
-func (p *Prompt) results(turn int, calls []ToolCall, pairing Pairing) (own []Message, why Break) {
-	_, said := p.turn(turn)
-	own = slices.Clone(p.Turn(turn + 1))
-	var known []ToolCall
-	if said != nil {
-		known = said.ToolCalls
-	}
+func results(said *Message, following []Message, calls []ToolCall, pairing Pairing) (own []Message, why Break) {
+	own = slices.Clone(following)
+	known := said.ToolCalls
 	exchanges, orphans := exchanged(known, own)
 	paired := pair(calls, exchanges)
 	if pairing == PairByName {
@@ -103,7 +100,7 @@ func exchanged(calls []ToolCall, own []Message) (exchanges []exchange, orphans b
 	}
 	for i, m := range of {
 		if m != nil {
-			exchanges = append(exchanges, exchange{index: i, call: &calls[i], result: m})
+			exchanges = append(exchanges, exchange{index: i, name: calls[i].Name, arguments: canonical(calls[i].Arguments), result: m})
 		}
 	}
 	return exchanges, orphans
@@ -114,9 +111,10 @@ func exchanged(calls []ToolCall, own []Message) (exchanges []exchange, orphans b
 func pair(calls []ToolCall, exchanges []exchange) []*exchange {
 	paired := make([]*exchange, len(calls))
 	for i := range calls {
+		arguments := canonical(calls[i].Arguments)
 		for k := range exchanges {
 			e := &exchanges[k]
-			if !e.taken && e.call.Name == calls[i].Name && sameArguments(e.call.Arguments, calls[i].Arguments) {
+			if !e.taken && e.name == calls[i].Name && e.arguments == arguments {
 				e.taken, paired[i] = true, e
 				break
 			}
@@ -141,20 +139,17 @@ func pairByName(calls, known []ToolCall, exchanges []exchange, paired []*exchang
 			continue
 		}
 		for k := range exchanges {
-			if e := &exchanges[k]; !e.taken && e.call.Name == name {
+			if e := &exchanges[k]; !e.taken && e.name == name {
 				e.taken, paired[i] = true, e
 			}
 		}
 	}
 }
 
-// sameArguments reports whether two argument texts are the same JSON: white
-// space, the order of keys and the way numbers and strings are written do not
-// matter. Texts that are not JSON have to be equal.
-func sameArguments(a, b string) bool { return a == b || canonical(a) == canonical(b) }
-
-// canonical prints arguments in one way. No arguments are an empty object, and
-// a JSON string is taken for the arguments that it spells.
+// canonical prints arguments in one way, so that white space, the order of keys
+// and the way numbers and strings are written do not matter. No arguments are an
+// empty object, and a JSON string is taken for the arguments that it spells.
+// What is not JSON stays as it is.
 func canonical(arguments string) string {
 	text := strings.TrimSpace(arguments)
 	if strings.HasPrefix(text, `"`) {

@@ -1,10 +1,14 @@
 package eyrie_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/eyrie-ai/eyrie"
 )
@@ -192,4 +196,54 @@ func TestATurnThatDoesNotFollow(t *testing.T) {
 	if err == nil || !strings.Contains(fmt.Sprint(err), "result without call") {
 		t.Errorf("the error is %v", err)
 	}
+}
+
+// FuzzPairing holds the pairing of arguments against encoding/json: texts that
+// read as the same value are the same arguments, and others are not.
+func FuzzPairing(f *testing.F) {
+	for _, seed := range [][2]string{
+		{`{"a":1,"b":[true,null]}`, `{ "b": [true, null], "a": 1.0 }`}, {`{"a":"\u00e9"}`, `{"a":"é"}`}, {`{"a":1}`, `{"a":2}`},
+		{"", "{}"}, {`{"a":1e3}`, `{"a":1000}`}, {"oops", "oops"}, {`{"a":0.1}`, `{"a":0.10}`}, {`{"a":{}}`, `{"a":[]}`},
+	} {
+		f.Add(seed[0], seed[1])
+	}
+	f.Fuzz(func(t *testing.T, a, b string) {
+		p := &eyrie.Prompt{Messages: []eyrie.Message{
+			user("q"), {Role: eyrie.Assistant, ToolCalls: []eyrie.ToolCall{{ID: "1", Name: "f", Arguments: a}}},
+			{Role: eyrie.ToolRole, ToolCallID: "1", Content: "r"},
+		}}
+		got, why := p.Continues(0, &eyrie.Answer{FinishReason: eyrie.FinishToolCalls, ToolCalls: []eyrie.ToolCall{{ID: "2", Name: "f", Arguments: b}}})
+		if got != (why == "") || !got && why != eyrie.BreakOther {
+			t.Fatalf("%q and %q: %v, %q", a, b, got, why)
+		}
+		var x, y map[string]any
+		if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil || x == nil || y == nil {
+			return // not two objects
+		}
+		if same := reflect.DeepEqual(x, y); got && !same {
+			t.Fatalf("%q and %q are taken for the same", a, b)
+		} else if same && !got && plain(a) && plain(b) {
+			t.Fatalf("%q and %q are not taken for the same", a, b)
+		}
+	})
+}
+
+// plain reports whether a text has nothing that the two readers disagree about
+// on purpose: doubled names, half runes, and whole numbers that a float cannot
+// hold or tells from fractions, as -0.
+func plain(s string) bool {
+	v := jsontext.Value(s)
+	if v.Canonicalize() != nil {
+		return false
+	}
+	digits := 0
+	for _, r := range s {
+		if digits++; r < '0' || r > '9' {
+			digits = 0
+		}
+		if digits > 15 || r > 0x7f || r == '\\' || r == '-' || r == 'e' || r == 'E' {
+			return false
+		}
+	}
+	return true
 }

@@ -40,47 +40,40 @@ func (p *Prompt) Only(turns Turns) *Prompt {
 
 // Turns counts the assistant answers the conversation asks for: one for every
 // assistant message, and one more when it does not end in one.
-func (p *Prompt) Turns() int {
-	if p.Given {
-		return 1
-	}
-	n := 0
-	for i := range p.Messages {
-		if p.Messages[i].Role == Assistant {
-			n++
-		}
-	}
-	if p.Messages[len(p.Messages)-1].Role != Assistant {
-		n++
-	}
-	return n
-}
+func (p *Prompt) Turns() int { return len(p.steps()) }
 
 // Turn returns the prompt's own messages that stand before the answer of the
 // given turn and after the answer of the turn before.
 func (p *Prompt) Turn(turn int) []Message {
-	own, _ := p.turn(turn)
-	return own
+	if steps := p.steps(); turn < len(steps) {
+		return steps[turn].own
+	}
+	return nil
 }
 
-// turn is [Prompt.Turn] with the data set's own answer, which is nil where it
-// has none.
-func (p *Prompt) turn(turn int) ([]Message, *Message) {
-	start, n := 0, 0
+// step is one turn of a conversation as the data set has it.
+type step struct {
+	own  []Message // what stands before the answer
+	said *Message  // the data set's answer; nil where it has none
+}
+
+// steps cuts a conversation into its turns.
+func (p *Prompt) steps() []step {
+	if p.Given {
+		return []step{{own: p.Messages}}
+	}
+	var steps []step
+	start := 0
 	for i := range p.Messages {
-		if p.Given || p.Messages[i].Role != Assistant {
-			continue
+		if p.Messages[i].Role == Assistant {
+			steps = append(steps, step{p.Messages[start:i], &p.Messages[i]})
+			start = i + 1
 		}
-		if n == turn {
-			return p.Messages[start:i], &p.Messages[i]
-		}
-		n++
-		start = i + 1
 	}
-	if n == turn {
-		return p.Messages[start:], nil
+	if start < len(p.Messages) {
+		steps = append(steps, step{own: p.Messages[start:]})
 	}
-	return nil, nil
+	return steps
 }
 
 // Ask returns the messages to send for a turn, given the model's answers of the
@@ -94,13 +87,14 @@ func (p *Prompt) Ask(turn int, answers []*Answer) ([]Message, error) {
 	if p.Given {
 		return settled(slices.Clone(p.Messages)), nil
 	}
-	out := slices.Clone(p.Turn(0))
+	steps := p.steps()
+	out := slices.Clone(steps[0].own)
 	for i := range turn {
 		calls := named(answers[i].ToolCalls, callsIn(out))
 		out = append(out, Message{
 			Role: Assistant, Content: answers[i].Content, Reasoning: answers[i].Reasoning, ToolCalls: calls,
 		})
-		own, why := p.results(i, calls, PairByName)
+		own, why := results(steps[i].said, steps[i+1].own, calls, PairByName)
 		if why != "" {
 			return nil, fmt.Errorf("turn %d does not lead to another one: %s", i, why)
 		}
@@ -145,13 +139,14 @@ var Breaks = []Break{BreakLength, BreakResult, BreakCall, BreakOther, BreakNothi
 // makes any, is one whose result the data set has. Where the answer is what
 // ends the conversation, why says how.
 func (p *Prompt) Continues(turn int, a *Answer) (more bool, why Break) {
-	if turn+1 >= p.Turns() {
+	steps := p.steps()
+	if turn+1 >= len(steps) {
 		return false, ""
 	}
 	if a.FinishReason != FinishStop && (a.FinishReason != FinishToolCalls || len(a.ToolCalls) == 0) {
 		return false, BreakLength
 	}
-	next, why := p.results(turn, named(a.ToolCalls, 0), p.Pairing)
+	next, why := results(steps[turn].said, steps[turn+1].own, named(a.ToolCalls, 0), p.Pairing)
 	switch {
 	case why != "":
 		return false, why

@@ -346,6 +346,70 @@ func TestARowThatCannotBeMadeComesWithItsReason(t *testing.T) {
 	}
 }
 
+// TestToolLoops: what was sent is rebuilt with the results that belong to the
+// model's own calls, whatever way of pairing let the conversation go on, and with
+// the reasoning of the loop that is open.
+func TestToolLoops(t *testing.T) {
+	root, _ := openRoot(t)
+	call := func(id, arguments string) []eyrie.ToolCall {
+		return []eyrie.ToolCall{{ID: id, Name: "f", Arguments: arguments}}
+	}
+	p := prompt("s", 1, 0)
+	p.Messages = []eyrie.Message{
+		{Role: eyrie.User, Content: "q"},
+		{Role: eyrie.Assistant, ToolCalls: call("1", "{}")}, {Role: eyrie.ToolRole, ToolCallID: "1", Content: "one"},
+		{Role: eyrie.Assistant, ToolCalls: call("2", `{"a":1}`)}, {Role: eyrie.ToolRole, ToolCallID: "2", Content: "two"},
+	}
+	recs := []eyrie.Record{p}
+	for turn, id := range []string{"functions.f:0", "functions.f:1", ""} {
+		g := asked{"s", 1, 0, turn}
+		end := g.ended(int64(turn + 1))
+		if end.Content = ""; id != "" {
+			end.ToolCalls, end.FinishReason = call(id, "{}"), eyrie.FinishToolCalls
+		}
+		recs = append(recs, g.started(int64(turn+1)), end)
+	}
+	write(t, root, recs...)
+	var last *harvest.Item
+	for _, last = range rows(t, open(t, root), "s") {
+		if last.Err != nil {
+			t.Fatal(last.Err)
+		}
+	}
+	var got []string
+	for _, m := range last.Generation.Messages {
+		got = append(got, string(m.Role)+":"+m.Content+m.ToolCallID+m.Reasoning)
+	}
+	want := "user:q assistant:thought tool:onefunctions.f:0 assistant:thought tool:twofunctions.f:1"
+	if strings.Join(got, " ") != want {
+		t.Errorf("the third turn was asked\n%s\nwant\n%s", strings.Join(got, " "), want)
+	}
+}
+
+// TestGivenAnswersAreSentAsTheyStand, and the last turn is a turn like others.
+func TestGivenAnswersAreSentAsTheyStand(t *testing.T) {
+	root, _ := openRoot(t)
+	p := prompt("s", 1, 0)
+	p.Given = true
+	write(t, root, append([]eyrie.Record{p}, answer(asked{"s", 1, 0, 0})...)...)
+	items := rows(t, open(t, root), "s")
+	if len(items) != 1 || len(items[0].Generation.Messages) != 5 || items[0].Generation.Messages[1].Content != "of the data set" {
+		t.Errorf("it was asked %+v", items[0].Generation.Messages)
+	}
+}
+
+func TestADroppedAnswerIsNoRow(t *testing.T) {
+	root, _ := openRoot(t)
+	kept, dropped := asked{"s", 1, 0, 0}, asked{"s", 2, 0, 0}
+	recs := append([]eyrie.Record{prompt("s", 1, 0), prompt("s", 2, 1)}, answer(kept, dropped)...)
+	recs[len(recs)-1].(*eyrie.EndedRecord).Drop = eyrie.DropLength
+	write(t, root, recs...)
+	items := rows(t, open(t, root), "s")
+	if len(items) != 2 || items[0].Err != nil || items[1].Err == nil || !strings.Contains(items[1].Err.Error(), eyrie.DropLength) {
+		t.Errorf("the rows come with %v and %v", items[0].Err, items[1].Err)
+	}
+}
+
 func TestWhatIsMissingIsNamed(t *testing.T) {
 	t.Run("prompt", func(t *testing.T) {
 		root, _ := openRoot(t)

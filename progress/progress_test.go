@@ -395,3 +395,61 @@ func BenchmarkMemory(b *testing.B) {
 		runtime.KeepAlive(st)
 	}
 }
+
+// TestWhatIsBoughtAndNoRow: a dropped answer is done and paid for and counts for
+// nothing else; a cut one is remembered until another is accepted.
+func TestWhatIsBoughtAndNoRow(t *testing.T) {
+	s := newStory()
+	end := answered(1, 1, "s", "a", 5)
+	end.Drop = eyrie.DropLength
+	s.tell(started(1, 1, "s", "a"), end)
+	if _, done := s.state.Done(key(1)); !done || s.state.Claim(key(1)) {
+		t.Error("a dropped answer would be bought again")
+	}
+	if got, want := s.state.Set("s"), (progress.Set{Name: "s", Dropped: 1, Cost: 5}); got != want {
+		t.Errorf("the set has %+v, want %+v", got, want)
+	}
+	if l := s.state.Lanes()[0]; l.Dropped != 1 || l.Rows != 0 || l.CompletionTokens != 0 || l.Cost != 5 {
+		t.Errorf("the lane has %+v", l)
+	}
+	s.tell(started(2, 2, "s", "a"), failed(2, 2, "s", "a", eyrie.ClassCut, eyrie.ChargedYes, 3))
+	if !s.state.Cut(key(2)) || s.state.Cut(key(1)) || s.state.Paid(key(2)) != 1 {
+		t.Error("2 was cut off for money, and 1 was not")
+	}
+	s.tell(started(3, 2, "s", "a"), answered(3, 2, "s", "a", 5))
+	if s.state.Cut(key(2)) {
+		t.Error("2 has an answer, and is still cut off")
+	}
+}
+
+func TestBreaks(t *testing.T) {
+	s := newStory()
+	for i, why := range []eyrie.Break{eyrie.BreakCall, "", eyrie.BreakCall, eyrie.BreakLength} {
+		end := answered(int64(i+1), byte(i+1), "s", "a", 1)
+		end.Break = why
+		s.tell(end, end) // told twice, it counts once
+	}
+	got := s.state.Breaks("s")
+	if want := map[eyrie.Break]int{eyrie.BreakCall: 2, eyrie.BreakLength: 1}; !maps.Equal(got, want) {
+		t.Errorf("conversations ended for %v, want %v", got, want)
+	}
+	if n := len(s.state.Breaks("other")); n != 0 {
+		t.Errorf("a set of nothing has %d reasons", n)
+	}
+	got[eyrie.BreakCall] = 99
+	if s.state.Breaks("s")[eyrie.BreakCall] != 2 {
+		t.Error("what was given out is the state's own")
+	}
+}
+
+func TestRelease(t *testing.T) {
+	s := newStory()
+	s.tell(answered(1, 1, "s", "a", 5))
+	if !s.state.Claim(key(2)) || s.state.Claim(key(2)) {
+		t.Fatal("2 is claimed once")
+	}
+	s.state.Release()
+	if !s.state.Claim(key(2)) || s.state.Claim(key(1)) {
+		t.Error("what is not done can be claimed again, and what is cannot")
+	}
+}
