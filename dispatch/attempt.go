@@ -7,6 +7,7 @@ import (
 
 	"github.com/eyrie-ai/eyrie"
 	"github.com/eyrie-ai/eyrie/journal"
+	"github.com/eyrie-ai/eyrie/limit"
 )
 
 // message is what goroutines tell the scheduler.
@@ -54,6 +55,7 @@ type attempt struct {
 	asked   eyrie.Sampling
 	started time.Time
 	taken   bool // the lane accepted it
+	slot    *limit.Request
 
 	// Set when it is over.
 	answer *eyrie.Answer

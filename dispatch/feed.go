@@ -9,15 +9,16 @@ import (
 
 // task is a generation to be made, with the conversation it belongs to.
 type task struct {
-	set    int
-	gen    eyrie.Generation
-	conv   *conversation
-	tries  int // attempts in this process
-	free   int // of those, the ones that failed without a charge
-	avoid  map[string]bool
-	raised int    // the cap after an answer was cut off, 0 before
-	reason string // class of the latest failure
-	detail string
+	set       int
+	gen       eyrie.Generation
+	conv      *conversation
+	tries     int // attempts in this process
+	free      int // of those, the ones that failed without a charge
+	avoid     map[string]bool
+	refusedBy *lane  // the latest attempt, for too many requests
+	raised    int    // the cap after an answer was cut off, 0 before
+	reason    string // class of the latest failure
+	detail    string
 }
 
 // conversation is one sample of a prompt, turn after turn.

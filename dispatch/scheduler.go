@@ -393,7 +393,8 @@ func (s *scheduler) start(t *task, l *lane, hold eyrie.Money, now time.Time) {
 	}
 	t.tries++
 	a := &attempt{number: s.last, task: t, lane: l, on: l.Lane, hold: hold, asked: t.sampling(), started: now}
-	l.limiter.Start()
+	a.slot = l.limiter.Start()
+	a.slot.Again = t.refusedBy == l
 	s.pause.started(a)
 	s.running++
 	s.sets[t.set].running++
@@ -410,7 +411,7 @@ func (s *scheduler) handle(m message) {
 			s.end(Broken, m.err)
 		}
 	case accepted:
-		m.attempt.lane.limiter.Accepted(time.Now())
+		m.attempt.lane.limiter.Accepted(time.Now(), m.attempt.slot)
 		s.taken(m.attempt)
 	case ended:
 		s.ended(m)
@@ -432,7 +433,7 @@ func (s *scheduler) ended(m message) {
 	a := m.attempt
 	s.running--
 	s.sets[m.set].running--
-	a.lane.limiter.Done()
+	s.release(a)
 	if m.err != nil { // the journal: what it cost is not known to be on disk
 		s.cfg.Ledger.Unknown(a.number)
 		s.end(Broken, m.err)
@@ -447,6 +448,28 @@ func (s *scheduler) ended(m message) {
 		return
 	}
 	s.failed(a)
+}
+
+// release gives the attempt's place on its lane free and tells the limiter how
+// it went.
+func (s *scheduler) release(a *attempt) {
+	outcome, wait := limit.Answered, time.Duration(0)
+	a.task.refusedBy = nil
+	if e := a.err; e != nil {
+		wait = e.RetryAfter
+		switch {
+		case e.Kind == eyrie.Pause: // it says nothing about the lane
+			outcome, wait = limit.Neutral, 0
+		case e.Class == "429" || e.Class == "in-band 429":
+			outcome = limit.Refused
+			a.task.refusedBy = a.lane
+		case e.LaneWide:
+			outcome = limit.Trouble
+		default:
+			outcome = limit.Neutral
+		}
+	}
+	a.lane.limiter.End(time.Now(), a.slot, outcome, wait, s.rng.Float64())
 }
 
 func (s *scheduler) settle(a *attempt) {
@@ -553,11 +576,10 @@ func (s *scheduler) giveUpTask(t *task) {
 // judgeLane draws the conclusions of a failure for its lane.
 func (s *scheduler) judgeLane(a *attempt) {
 	l, e := a.lane, a.err
-	now := time.Now()
 	switch {
 	case e.Kind == eyrie.Pause: // it says nothing about the lane
 	case e.Class == "429" || e.Class == "in-band 429":
-		l.limiter.Refused(now, a.started, e.RetryAfter, s.rng.Float64())
+		// its limiter knows
 	case e.Class == "404" && l.server != nil: // its server is looked at again
 	case e.Class == "404":
 		s.notFound(a)
@@ -566,8 +588,6 @@ func (s *scheduler) judgeLane(a *attempt) {
 		longer.Overruns = true
 		l.Lane = &longer
 		s.cfg.Log.Warn("the lane does not enforce max_tokens; its own maximum is reserved from now on", "lane", l.Tag)
-	case e.LaneWide:
-		l.limiter.Trouble(now, e.RetryAfter)
 	}
 	if strike(e.Class) {
 		if l.strikes++; l.strikes >= maxStrikes {

@@ -131,8 +131,8 @@ func (l *lane) room(now time.Time) int {
 	if l.server == nil {
 		return l.limiter.Room(now)
 	}
-	if now.Before(l.limiter.Opens()) {
-		return 0
+	if l.limiter.State(now) != limit.Open {
+		return l.limiter.Room(now)
 	}
 	return max(0, l.server.limit.Limit()-l.limiter.Running())
 }

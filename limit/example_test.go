@@ -13,21 +13,22 @@ func Example() {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	l := limit.New(limit.Config{Start: 4, Cut: 0.5})
 
+	var sent []*limit.Request
 	for range 4 {
-		for l.Room(now) > 0 {
-			l.Start() // and send the request
-		}
-		l.Accepted(now)
+		sent = append(sent, l.Start()) // and send the request
+	}
+	now = now.Add(time.Second)
+	for _, r := range sent {
+		l.Accepted(now, r)
 	}
 	fmt.Println("after four were taken:", l.Limit(), "of which run", l.Running())
 
-	sent := now
+	more := l.Start()
 	now = now.Add(time.Second)
-	l.Done()
-	l.Refused(now, sent, 10*time.Second, 0)
+	l.End(now, more, limit.Refused, 10*time.Second, 0)
 	fmt.Println("after a refusal:", l.Limit(), "room", l.Room(now), "opens in", l.Opens().Sub(now))
 
 	// Output:
-	// after four were taken: 8 of which run 7
-	// after a refusal: 3 room 0 opens in 10s
+	// after four were taken: 6 of which run 4
+	// after a refusal: 6 room 0 opens in 10s
 }

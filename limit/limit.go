@@ -1,35 +1,50 @@
 // Package limit says how many requests may run at once on a lane, growing and
 // shrinking with what comes back.
 //
-// A [Limiter] starts modestly, doubles while the lane accepts everything, and
-// is cut once per episode when the lane refuses. After a cut it climbs back
-// fast to where it was cut, and then on from there, slowly at first and faster
-// the longer that goes well, so that a lane which can take more is found out in
-// minutes. It grows only while it is what holds the lane back.
+// A [Limiter] starts modestly and grows in steps that grow themselves while the
+// lane takes everything: from 16 to 2000 in some twenty round trips. Once
+// it has been refused, it knows about what the lane holds, and goes on from
+// there by probes: it asks a few more at once than it knows to fit. If those are
+// taken it asks half as many again, up to an eighth of the limit at a time, so
+// that a lane which can suddenly take five times as much is found out within a
+// minute. If one is refused the limit is what the lane does hold, and the next
+// probe waits until enough requests were taken to make up for the refused ones.
 //
-// A refusal now and then is the noise of a pool that others use too, not the
-// lane's capacity: while few of the latest requests were refused nothing is cut.
+// Refusals that no probe explains mean that the lane takes less than it did. A
+// single one takes a single place away, several take more. When they are many
+// the limit is cut, once per episode, and the lane is closed for a while: for as
+// long as the server asked, or for a cool-down of its own that lengthens while
+// refusals go on. Requests never wait inside the lane: a closed lane has no
+// room, and the work goes elsewhere.
 //
 // Server errors are no refusals: some freeze the limit where it is, and a lane
-// that mostly fails rests.
+// that mostly fails is closed for a while without a cut.
 //
-// A cut also closes the lane for a while: for as long as the server asked, or
-// for a cool-down of its own that lengthens while refusals go on. Requests
-// never wait inside the lane: a closed lane has no room, and the work goes
-// elsewhere.
+// After such a pause one request goes first, on trial. When it is taken the
+// others follow, the limit growing again from what the lane holds by then; when
+// it fails, the next pause is longer. A lane whose trials fail again and again is
+// broken ([Broken]) until one succeeds. Where a lane took requests and then
+// failed them, a trial succeeds only with its end.
+//
+// The limit grows only while it is what holds the lane back. That a request is
+// taken which the same lane has refused before says nothing new, and does not
+// raise it.
 //
 // The package is pure: time and chance are passed in, nothing sleeps.
 package limit
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Config says how a limiter behaves. Zero fields take the defaults.
 type Config struct {
-	Start    int           // the first limit; 64
+	Start    int           // the first limit; 16
 	Max      int           // the largest limit; 2000
-	Cut      float64       // what is left of the limit after a cut; 0.8
+	Cut      float64       // what is left of the limit after a cut; 0.9
 	CoolDown time.Duration // the first wait after a cut without advice; 1s
-	MaxCool  time.Duration // the longest such wait of a lane that takes some; 30s
+	MaxCool  time.Duration // the longest such wait; 15s
 }
 
 func (c Config) withDefaults() Config {
@@ -37,75 +52,201 @@ func (c Config) withDefaults() Config {
 		c.Max = 2000
 	}
 	if c.Start <= 0 {
-		c.Start = 64
+		c.Start = 16
 	}
 	c.Start = min(c.Start, c.Max)
 	if c.Cut <= 0 || c.Cut >= 1 {
-		c.Cut = 0.8
+		c.Cut = 0.9
 	}
 	if c.CoolDown <= 0 {
 		c.CoolDown = time.Second
 	}
 	if c.MaxCool <= 0 {
-		c.MaxCool = 30 * time.Second
+		c.MaxCool = 15 * time.Second
 	}
 	return c
 }
 
-// noise is the share of the latest requests that may be refused without a cut.
-const noise = 0.05
+const (
+	// noise is the share of the latest requests that may be refused, or fail,
+	// without a conclusion for the lane as a whole.
+	noise = 0.05
+	// slight is the share of them that takes a single place away at a time.
+	slight = 0.012
+	// sick is the share of the latest requests that may fail with server errors
+	// before the lane is rested.
+	sick = 0.2
+	// inARow is how many requests may fail with server errors one after another
+	// before the lane is rested.
+	inARow = 6
+	// allowance is how many refused probes every accepted request pays for.
+	allowance = 1.0 / 52
+	// saved is how many refused probes may be paid for in advance.
+	saved = 2
+	// decline is the time between two cuts that makes them one decline.
+	decline = 30 * time.Second
+	// probePause is the least time between a refused probe and the next, and
+	// advicePause that time as a multiple of what the server asked to wait: each
+	// refused probe closes the lane for so long.
+	probePause  = 2 * time.Second
+	advicePause = 6
+	// firstPatience is how long after a refused probe another is made although
+	// it is not paid for; it doubles with every one that is refused.
+	firstPatience = 4 * time.Second
+	maxPatience   = 128 * time.Second
+	// gently is how many more than it holds a lane is given after a pause.
+	gently = 8
+	// brokenAfter is how many pauses in a row, without a request that was taken
+	// in between, make a lane broken.
+	brokenAfter = 3
+	// aloneAfter is how many such pauses make one that refuses every request one
+	// to be left alone, and alone how many times longer the pauses get then.
+	aloneAfter = 20
+	alone      = 6
+)
 
-// alone is how many times longer a lane may be left alone that refuses even a
-// single request. It counts requests by the minute, most likely, and the refused
-// ones with them: waits shorter than that minute would never let it open.
-const alone = 4
+// Outcome is how a request ended, as far as it concerns the lane.
+type Outcome uint8
 
-// sick is the share of the latest requests that may fail with server errors
-// before the lane is rested.
-const sick = 0.2
+// The outcomes.
+const (
+	Answered Outcome = iota // it was answered to the end
+	Neutral                 // it ended for reasons of its own
+	Refused                 // there were too many requests
+	Trouble                 // the lane failed: a server error, a cut, silence
+)
+
+// State is what a limiter lets through.
+type State uint8
+
+// The states of a lane.
+const (
+	Open   State = iota // as many as its limit
+	Closed              // nothing for now
+	Trying              // one request, which decides how it goes on
+	Broken              // it failed trial after trial: now and then one request
+)
+
+func (s State) String() string {
+	return [...]string{"open", "closed", "trying", "broken"}[s]
+}
+
+// Request is one request on a lane, from its start to its end.
+type Request struct {
+	// Again is set by the caller on a request that the lane has refused before.
+	Again bool
+
+	number int64
+	taken  bool
+	trial  bool
+}
+
+// probe is an attempt at a higher limit.
+type probe struct {
+	extra   float64 // by so much it was raised; 0 while there is no probe
+	need    float64 // so many more requests must be taken
+	refused float64
+}
 
 // Limiter is the limit of one lane. It is not safe for concurrent use.
 type Limiter struct {
-	cfg      Config
-	limit    float64
-	running  int
-	refused  float64   // share of the latest requests
-	troubled float64   // share of the latest requests
-	ceiling  float64   // where the limit was last cut; 0 before the first cut
-	cut      time.Time // requests that had started by then belong to the last cut
+	cfg     Config
+	limit   float64
+	running int // requests started and not ended
+	held    int // of these, the ones that the lane has taken
+
+	known    float64 // it grows fast as far as this: what the lane is known to hold
+	probe    probe
+	credit   float64       // refused probes that are paid for
+	notUntil time.Time     // no probe before
+	probing  bool          // the last episode was a probe's
+	failed   time.Time     // when the latest probe was refused
+	wall     float64       // the limit that it left
+	patience time.Duration // after which another is made although it is not paid for
+
+	lastCut  time.Time
+	refused  float64 // share of the latest requests
+	troubled float64 // share of the latest requests
+	row      int     // requests that failed since one was taken
+
+	started  int64     // requests so far
+	episode  int64     // requests up to this one belong to the last pause or probe
 	opens    time.Time // nothing may start before this
+	late     time.Time // nor before this while more than drained is held
+	drained  float64
 	cool     time.Duration
-	accepted int // since the last cut
+	pauses   int // in a row
+	trial    bool
+	trying   int  // trials under way
+	lateFail bool // the last pause came of requests that had been taken
+	accepted int  // since the last pause
 }
 
 // New returns a limiter with nothing running.
 func New(cfg Config) *Limiter {
 	cfg = cfg.withDefaults()
-	return &Limiter{cfg: cfg, limit: float64(cfg.Start), cool: cfg.CoolDown}
+	return &Limiter{cfg: cfg, limit: float64(cfg.Start), known: math.Inf(1), patience: firstPatience, cool: cfg.CoolDown}
+}
+
+// SetMax changes the largest limit.
+func (l *Limiter) SetMax(n int) {
+	l.cfg.Max = max(1, n)
+	l.limit = min(l.limit, float64(l.cfg.Max))
 }
 
 // Limit is how many requests may run at once now.
-func (l *Limiter) Limit() int { return int(l.limit) }
+func (l *Limiter) Limit() int { return int(l.limit + 0.5) }
+
+// Max is how large the limit may become.
+func (l *Limiter) Max() int { return l.cfg.Max }
 
 // Running is how many do.
 func (l *Limiter) Running() int { return l.running }
 
 // Room is how many more requests may start now.
 func (l *Limiter) Room(now time.Time) int {
-	if now.Before(l.opens) {
+	room := max(0, l.Limit()-l.running)
+	switch {
+	case now.Before(l.Opens()):
 		return 0
+	case l.trial:
+		return min(room, max(0, 1-l.trying))
 	}
-	return max(0, int(l.limit)-l.running)
+	return room
 }
 
 // Opens is when a closed lane opens again; in the past when it is open.
-func (l *Limiter) Opens() time.Time { return l.opens }
+func (l *Limiter) Opens() time.Time {
+	if l.trial && float64(l.held) > l.drained && l.late.After(l.opens) {
+		return l.late
+	}
+	return l.opens
+}
 
-// Start notes that a request starts.
-func (l *Limiter) Start() { l.running++ }
+// State says what the limiter lets through now.
+func (l *Limiter) State(now time.Time) State {
+	switch {
+	case l.pauses >= brokenAfter:
+		return Broken
+	case now.Before(l.Opens()):
+		return Closed
+	case l.trial:
+		return Trying
+	}
+	return Open
+}
 
-// Done notes that a request is over, whatever came of it.
-func (l *Limiter) Done() { l.running-- }
+// Start notes that a request starts. Callers keep what it returns until the
+// request's end.
+func (l *Limiter) Start() *Request {
+	l.started++
+	r := &Request{number: l.started, trial: l.trial}
+	l.running++
+	if r.trial {
+		l.trying++
+	}
+	return r
+}
 
 // memory is how many of the latest requests the shares of refusals and of
 // trouble are taken over. On a large lane they are many, so that chance does
@@ -113,79 +254,58 @@ func (l *Limiter) Done() { l.running-- }
 func (l *Limiter) memory() float64 { return min(max(16, l.limit/2), 256) }
 
 // Accepted notes that the lane took a request: it answers, or has begun to.
-func (l *Limiter) Accepted(now time.Time) {
+func (l *Limiter) Accepted(now time.Time, r *Request) {
+	if r.taken {
+		return
+	}
+	r.taken = true
+	l.held++
+	l.row = 0
 	l.refused -= l.refused / l.memory()
 	l.troubled -= l.troubled / l.memory()
-	l.accepted++
-	if float64(l.accepted) >= l.limit {
+	if r.number > l.episode && (!l.lateFail || l.pauses <= 1) {
+		l.resume(!l.lateFail)
+	}
+	if r.trial && !l.trial {
+		r.trial = false
+		l.trying--
+	}
+	if l.accepted++; float64(l.accepted) >= l.limit {
 		l.cool = l.cfg.CoolDown
 	}
-	if float64(l.running) < 0.9*l.limit-1 || l.troubled > noise {
-		return
+	l.credit = min(l.credit+allowance, saved)
+	if !r.Again {
+		l.grow(now)
 	}
-	l.limit = min(l.limit+l.step(now), float64(l.cfg.Max))
 }
 
-// step is how much one accepted request raises the limit. A limit's worth of
-// them doubles it before the first cut, and brings it a quarter up while it is
-// below where it was cut. Beyond, each adds a share that begins at one for the
-// whole round and grows with every two seconds that pass without a cut.
-func (l *Limiter) step(now time.Time) float64 {
-	switch {
-	case l.ceiling == 0:
-		return 1
-	case l.limit < 0.9*l.ceiling:
-		return 0.25
+// End notes that a request is over. Wait is how long the server asked to be
+// left alone, or zero; jitter in [0,1) spreads the lanes' own waits.
+func (l *Limiter) End(now time.Time, r *Request, o Outcome, wait time.Duration, jitter float64) {
+	l.running--
+	if r.taken {
+		l.held--
 	}
-	return min(0.25, (1+now.Sub(l.cut).Seconds()/2)/l.limit)
-}
-
-// Refused notes a refusal for too many requests. Started is when the refused
-// request began: of the many that a full lane refuses at once, only the first
-// cuts the limit. Wait is what the server asked for, or zero; jitter in [0,1)
-// spreads the lanes' own waits.
-func (l *Limiter) Refused(now, started time.Time, wait time.Duration, jitter float64) {
-	l.refused += (1 - l.refused) / l.memory()
-	if wait > 0 {
+	if r.trial {
+		l.trying--
+	}
+	if wait > 0 && (o == Refused || o == Trouble) {
 		l.close(now.Add(wait))
 	}
-	if !started.After(l.cut) || l.refused < noise {
-		return
-	}
-	longest := l.cfg.MaxCool
-	if l.limit == 1 {
-		longest *= alone
-	}
-	// What the lane held while it refused is the best guess at its capacity.
-	l.ceiling = min(l.limit, max(1, float64(l.running)))
-	l.limit = max(1, l.cfg.Cut*l.ceiling)
-	// What follows is judged by itself: else the next refusal by chance, on top
-	// of those that made this cut, would make another.
-	l.refused = 0
-	l.accepted, l.cut = 0, now
-	if wait <= 0 {
-		l.close(now.Add(time.Duration(float64(l.cool) * (0.5 + jitter))))
-		l.cool = min(2*l.cool, longest)
-	}
-}
-
-// Trouble notes a failure that says nothing about the number of requests, such
-// as a server error. Now and then it changes nothing; several of them freeze
-// the limit; and a lane that mostly fails rests. Wait is what the server asked
-// for, or zero.
-func (l *Limiter) Trouble(now time.Time, wait time.Duration) {
-	l.troubled += (1 - l.troubled) / l.memory()
-	if wait > 0 {
-		l.close(now.Add(wait))
-	}
-	if l.troubled > sick && !now.Before(l.opens) {
-		l.close(now.Add(l.cool))
-		l.cool = min(2*l.cool, l.cfg.MaxCool)
-	}
-}
-
-func (l *Limiter) close(until time.Time) {
-	if until.After(l.opens) {
-		l.opens = until
+	switch o {
+	case Answered:
+		if r.number > l.episode {
+			l.resume(true)
+		}
+	case Refused:
+		l.refuse(now, r, wait, jitter)
+	case Trouble:
+		l.troubled += (1 - l.troubled) / l.memory()
+		if r.number > l.episode {
+			l.row++
+		}
+		if l.troubled > sick || l.row >= inARow || l.trial {
+			l.pause(now, r, Trouble, wait, jitter)
+		}
 	}
 }

@@ -91,28 +91,26 @@ func (w *world) run(d time.Duration) {
 
 func (w *world) admit() {
 	for w.lim.Running() < w.wanted && w.lim.Room(w.now) > 0 {
-		w.lim.Start()
+		r := w.lim.Start()
 		w.started++
 		w.biggest = max(w.biggest, w.lim.Running())
-		began := w.now
 		if w.serving >= w.capacity(w.now.Sub(w.begun)) || w.rng.Float64() < w.noise {
-			w.after(w.rtt, func() { w.refuse(began) })
+			w.after(w.rtt, func() { w.refuse(r) })
 			continue
 		}
 		w.serving++
-		w.after(w.rtt, func() { w.lim.Accepted(w.now) })
+		w.after(w.rtt, func() { w.lim.Accepted(w.now, r) })
 		w.after(w.rtt+time.Duration((0.5+w.rng.Float64())*float64(w.answer)), func() {
 			w.serving--
-			w.lim.Done()
+			w.lim.End(w.now, r, limit.Answered, 0, 0)
 		})
 	}
 }
 
-func (w *world) refuse(began time.Time) {
+func (w *world) refuse(r *limit.Request) {
 	w.refused++
-	w.lim.Done()
 	before := w.lim.Limit()
-	w.lim.Refused(w.now, began, w.wait, w.rng.Float64())
+	w.lim.End(w.now, r, limit.Refused, w.wait, w.rng.Float64())
 	if w.lim.Limit() < before {
 		w.cuts++
 	}
@@ -132,13 +130,13 @@ func TestUsesALane(t *testing.T) {
 		used     float64 // at least
 		wasted   float64 // at most
 	}{
-		{"few places", 5, 20 * time.Second, 0, 0.85, 0.12},
-		{"some places", 50, 20 * time.Second, 0, 0.9, 0.05},
-		{"many places, short answers", 300, 5 * time.Second, 0, 0.9, 0.01},
-		{"many places, long answers", 300, time.Minute, 0, 0.9, 0.03},
-		{"very many places, long answers", 1500, time.Minute, 0, 0.9, 0.01},
-		{"refusals for no reason", 300, 20 * time.Second, 0.01, 0.9, 0.05},
-		{"refusals for no reason, very many places", 1500, 20 * time.Second, 0.01, 0.9, 0.05},
+		{"few places", 5, 20 * time.Second, 0, 0.95, 0.05},
+		{"some places", 50, 20 * time.Second, 0, 0.95, 0.03},
+		{"many places, short answers", 300, 5 * time.Second, 0, 0.95, 0.03},
+		{"many places, long answers", 300, time.Minute, 0, 0.95, 0.03},
+		{"very many places, long answers", 1500, time.Minute, 0, 0.95, 0.03},
+		{"refusals for no reason", 300, 20 * time.Second, 0.01, 0.9, 0.04},
+		{"refusals for no reason, very many places", 1500, 20 * time.Second, 0.01, 0.9, 0.04},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(limit.Config{}, steady(tt.capacity))
@@ -171,13 +169,13 @@ func TestFollowsALaneThatChanges(t *testing.T) {
 		return 1000
 	})
 	w.run(10 * time.Minute)
-	w.check(t, 0.9, 0.02)
+	w.check(t, 0.9, 0.03)
 	w.run(10 * time.Minute) // fewer places
-	w.check(t, 0.8, 0.15)
+	w.check(t, 0.9, 0.04)
 	w.run(10 * time.Minute) // more again: found out on the way
-	w.check(t, 0.65, 0.01)
+	w.check(t, 0.9, 0.03)
 	w.run(10 * time.Minute)
-	w.check(t, 0.9, 0.01)
+	w.check(t, 0.95, 0.03)
 }
 
 // TestAnEarlyRefusalIsOvercome: what a lane refused in its first second, when
@@ -191,7 +189,7 @@ func TestAnEarlyRefusalIsOvercome(t *testing.T) {
 	})
 	w.run(10 * time.Minute)
 	w.run(10 * time.Minute)
-	w.check(t, 0.9, 0.01)
+	w.check(t, 0.95, 0.03)
 }
 
 // TestObeysAdvice: a lane that says how long to wait is not asked before.
@@ -200,7 +198,7 @@ func TestObeysAdvice(t *testing.T) {
 	w.wait = 15 * time.Second
 	w.run(10 * time.Minute)
 	w.run(20 * time.Minute)
-	w.check(t, 0.7, 0.06)
+	w.check(t, 0.9, 0.05)
 }
 
 func TestNeverOverItsMaximum(t *testing.T) {
@@ -214,14 +212,64 @@ func TestNeverOverItsMaximum(t *testing.T) {
 // noon is a moment to count from.
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// running returns a limiter with n requests running.
-func running(n int, cfg limit.Config) *limit.Limiter {
-	l := limit.New(cfg)
-	for range n {
-		l.Start()
-	}
-	return l
+// bench is a limiter with the requests that run on it.
+type bench struct {
+	*limit.Limiter
+	now     time.Time
+	waiting []*limit.Request // not taken yet
+	taken   []*limit.Request
 }
+
+func newBench(cfg limit.Config) *bench { return &bench{Limiter: limit.New(cfg), now: noon} }
+
+// fill starts all that there is room for.
+func (b *bench) fill() (n int) {
+	for b.Room(b.now) > 0 {
+		b.waiting = append(b.waiting, b.Start())
+		n++
+	}
+	return n
+}
+
+// take has n of the requests that wait taken, the oldest first.
+func (b *bench) take(n int) {
+	for range n {
+		r := b.waiting[0]
+		b.waiting = b.waiting[1:]
+		b.Accepted(b.now, r)
+		b.taken = append(b.taken, r)
+	}
+}
+
+// round has as many requests taken as run, and starts others in their wake.
+func (b *bench) round() {
+	b.fill()
+	b.pass(time.Second)
+	for range len(b.waiting) {
+		b.take(1)
+		b.fill()
+	}
+}
+
+// fail ends n of the requests that wait.
+func (b *bench) fail(n int, o limit.Outcome, wait time.Duration, jitter float64) {
+	for range n {
+		r := b.waiting[0]
+		b.waiting = b.waiting[1:]
+		b.End(b.now, r, o, wait, jitter)
+	}
+}
+
+// end ends n of the requests that were taken.
+func (b *bench) end(n int, o limit.Outcome) {
+	for range n {
+		r := b.taken[0]
+		b.taken = b.taken[1:]
+		b.End(b.now, r, o, 0, 0)
+	}
+}
+
+func (b *bench) pass(d time.Duration) { b.now = b.now.Add(d) }
 
 func TestStartsModestly(t *testing.T) {
 	for _, tt := range []struct {
@@ -229,10 +277,10 @@ func TestStartsModestly(t *testing.T) {
 		cfg  limit.Config
 		want int
 	}{
-		{"by default", limit.Config{}, 64},
+		{"by default", limit.Config{}, 16},
 		{"as configured", limit.Config{Start: 7}, 7},
 		{"not over the maximum", limit.Config{Max: 9}, 9},
-		{"nonsense", limit.Config{Start: -1, Max: -1, Cut: 7}, 64},
+		{"nonsense", limit.Config{Start: -1, Max: -1, Cut: 7}, 16},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := limit.New(tt.cfg)
@@ -244,72 +292,65 @@ func TestStartsModestly(t *testing.T) {
 }
 
 func TestRoom(t *testing.T) {
-	l := running(3, limit.Config{Start: 4})
+	l := limit.New(limit.Config{Start: 4})
+	var rs []*limit.Request
+	for range 3 {
+		rs = append(rs, l.Start())
+	}
 	if l.Room(noon) != 1 {
 		t.Errorf("room %d, want 1", l.Room(noon))
 	}
-	l.Start()
-	l.Start() // one too many: the caller may
+	for range 2 { // one too many: the caller may
+		rs = append(rs, l.Start())
+	}
 	if l.Room(noon) != 0 || l.Running() != 5 {
 		t.Errorf("room %d, running %d; want 0, 5", l.Room(noon), l.Running())
 	}
-	l.Done()
-	l.Done()
+	for _, r := range rs[:2] {
+		l.End(noon, r, limit.Neutral, 0, 0)
+	}
 	if l.Room(noon) != 1 {
 		t.Errorf("room %d, want 1", l.Room(noon))
 	}
 }
 
-// refuse has requests refused that were sent before now, until the lane is
-// closed: it takes a few refusals for that, which may be noise.
-func refuse(t *testing.T, l *limit.Limiter, now time.Time, jitter float64) {
-	t.Helper()
-	for range 20 {
-		l.Refused(now, now.Add(-time.Second), 0, jitter)
-		if l.Opens().After(now) {
-			return
+func TestGrowsFasterWhileClean(t *testing.T) {
+	b := newBench(limit.Config{Start: 10})
+	for _, want := range []int{21, 33, 46, 61} {
+		b.round()
+		if b.Limit() != want {
+			t.Fatalf("the limit is %d, want %d", b.Limit(), want)
 		}
-	}
-	t.Fatal("the limit is not cut by 20 refusals in a row")
-}
-
-func TestDoublesUntilTheFirstCut(t *testing.T) {
-	l := limit.New(limit.Config{Start: 10})
-	for _, want := range []int{20, 40, 80} {
-		acceptRound(l, noon)
-		if l.Limit() != want {
-			t.Fatalf("the limit is %d, want %d", l.Limit(), want)
-		}
-	}
-	refuse(t, l, noon, 0)
-	later := noon.Add(time.Hour)
-	for range 3 {
-		before := l.Limit()
-		acceptRound(l, later)
-		if l.Limit() <= before || l.Limit() >= 2*before {
-			t.Errorf("after a cut, the limit went from %d to %d; want it to grow and not to double", before, l.Limit())
-		}
-	}
-}
-
-// acceptRound has as many requests accepted as the limit is, while all of it
-// is in use.
-func acceptRound(l *limit.Limiter, now time.Time) {
-	for range l.Limit() {
-		for l.Room(now) > 0 {
-			l.Start()
-		}
-		l.Accepted(now)
 	}
 }
 
 func TestGrowsOnlyWhenFull(t *testing.T) {
-	l := running(32, limit.Config{Start: 64})
+	b := newBench(limit.Config{Start: 64})
 	for range 1000 {
-		l.Accepted(noon)
+		for range 32 {
+			b.waiting = append(b.waiting, b.Start())
+		}
+		b.pass(time.Second)
+		b.take(32)
+		b.end(32, limit.Answered)
 	}
-	if l.Limit() != 64 {
-		t.Errorf("the limit of a lane that is half used grew to %d", l.Limit())
+	if b.Limit() != 64 {
+		t.Errorf("the limit of a lane that is half used grew to %d", b.Limit())
+	}
+}
+
+// TestTakenAfterARefusalIsNeutral: a request that the lane has refused before
+// does not raise the limit when it is taken.
+func TestTakenAfterARefusalIsNeutral(t *testing.T) {
+	b := newBench(limit.Config{Start: 10})
+	b.fill()
+	for _, r := range b.waiting {
+		r.Again = true
+	}
+	b.pass(time.Second)
+	b.take(10)
+	if b.Limit() != 10 {
+		t.Errorf("the limit is %d, want 10", b.Limit())
 	}
 }
 
@@ -318,132 +359,210 @@ func TestGrowsOnlyWhenFull(t *testing.T) {
 func TestOneCutPerEpisode(t *testing.T) {
 	for name, between := range map[string]time.Duration{"one after another": time.Millisecond, "in the same instant": 0} {
 		t.Run(name, func(t *testing.T) {
-			l := running(100, limit.Config{Start: 100, Cut: 0.5})
-			for i := range 100 {
-				l.Done()
-				l.Refused(noon.Add(time.Duration(i)*between), noon, 0, 0.5)
+			b := newBench(limit.Config{Start: 100, Cut: 0.5})
+			b.fill()
+			b.pass(time.Second)
+			b.take(100)
+			b.fill()
+			b.pass(time.Second)
+			for len(b.waiting) > 0 {
+				b.fail(1, limit.Refused, 0, 0.5)
+				b.pass(between)
 			}
-			if l.Limit() < 40 || l.Limit() > 50 { // another cut would be to 25
-				t.Errorf("the limit is %d, want it cut in half once", l.Limit())
+			if b.Limit() != 50 { // of the hundred that it holds
+				t.Errorf("the limit is %d, want half of what the lane holds, once", b.Limit())
 			}
-			before := l.Limit()
-			refuse(t, l, noon.Add(time.Hour), 0)
-			if l.Limit() >= before {
-				t.Errorf("the limit is %d after another episode", l.Limit())
+			if b.Room(b.now) != 0 || !b.Opens().After(b.now) {
+				t.Error("the lane is not closed for a while")
 			}
 		})
 	}
 }
 
 // TestARefusalNowAndThenIsNoise: on a lane with many places, one refusal in a
-// hundred changes nothing.
+// hundred takes little away.
 func TestARefusalNowAndThenIsNoise(t *testing.T) {
-	l := limit.New(limit.Config{Start: 300, Max: 300})
-	for l.Room(noon) > 0 {
-		l.Start()
-	}
-	for i := range 10_000 {
-		if i%100 == 50 {
-			l.Refused(noon.Add(time.Duration(i)*time.Second), noon.Add(time.Duration(i-1)*time.Second), 0, 0)
-			continue
-		}
-		l.Accepted(noon.Add(time.Duration(i) * time.Second))
-	}
-	if l.Limit() != 300 || l.Opens().After(noon) {
-		t.Errorf("the limit is %d, it opens at %v; want 300 and never closed", l.Limit(), l.Opens())
+	w := newWorld(limit.Config{Start: 300, Max: 300}, steady(100_000))
+	w.noise = 0.01
+	w.run(30 * time.Minute)
+	if w.cuts > 0 && w.lim.Limit() < 280 {
+		t.Errorf("the limit is %d after %d cuts; want about 300", w.lim.Limit(), w.cuts)
 	}
 }
 
 func TestALimitIsNeverLessThanOne(t *testing.T) {
-	l := running(4, limit.Config{Start: 4})
-	for i := range 20 {
-		refuse(t, l, noon.Add(time.Duration(i)*time.Hour), 0)
+	b := newBench(limit.Config{Start: 4})
+	for range 20 {
+		b.pass(time.Hour)
+		b.fill()
+		b.pass(time.Second)
+		b.fail(len(b.waiting), limit.Refused, 0, 0.5)
 	}
-	for range 4 {
-		l.Done()
-	}
-	if l.Limit() != 1 || l.Room(noon.Add(100*time.Hour)) != 1 {
-		t.Errorf("the limit is %d, want 1", l.Limit())
+	b.pass(time.Hour)
+	if b.Limit() < 1 || b.Room(b.now) != 1 {
+		t.Errorf("the limit is %d, room %d; want at least one, and one", b.Limit(), b.Room(b.now))
 	}
 }
 
 func TestAdviceClosesTheLane(t *testing.T) {
-	l := running(10, limit.Config{Start: 64})
-	began := noon.Add(-time.Second)
-	l.Refused(noon, began, time.Minute, 0.5)
-	l.Refused(noon, began, 10*time.Second, 0.5) // does not open it earlier
-	if want := noon.Add(time.Minute); !l.Opens().Equal(want) {
-		t.Fatalf("it opens at %v, want %v", l.Opens(), want)
+	b := newBench(limit.Config{Start: 10})
+	b.fill()
+	b.pass(time.Second)
+	b.fail(1, limit.Refused, time.Minute, 0.5)
+	b.fail(1, limit.Refused, 10*time.Second, 0.5) // does not open it earlier
+	if want := b.now.Add(time.Minute); !b.Opens().Equal(want) {
+		t.Fatalf("it opens at %v, want %v", b.Opens(), want)
 	}
-	l.Refused(noon, began, 2*time.Minute, 0.5) // nor is it a cut, but it counts
-	opens := noon.Add(2 * time.Minute)
-	if !l.Opens().Equal(opens) {
-		t.Fatalf("it opens at %v, want %v", l.Opens(), opens)
+	b.fail(1, limit.Trouble, 2*time.Minute, 0.5) // belongs to the same episode, but it counts
+	opens := b.now.Add(2 * time.Minute)
+	if !b.Opens().Equal(opens) {
+		t.Fatalf("it opens at %v, want %v", b.Opens(), opens)
 	}
-	for range 10 {
-		l.Done()
-	}
-	if l.Room(opens.Add(-1)) != 0 || l.Room(opens) == 0 {
-		t.Errorf("room %d before it opens, %d after", l.Room(opens.Add(-1)), l.Room(opens))
+	b.fail(len(b.waiting), limit.Neutral, time.Hour, 0) // says nothing of the lane
+	if b.Room(opens.Add(-1)) != 0 || b.Room(opens) == 0 {
+		t.Errorf("room %d before it opens, %d after", b.Room(opens.Add(-1)), b.Room(opens))
 	}
 }
 
-func TestCoolDownLengthensWhileRefusalsGoOn(t *testing.T) {
-	l := running(1000, limit.Config{Start: 1000, CoolDown: time.Second, MaxCool: 5 * time.Second})
-	at := noon
-	closed := func(jitter float64) time.Duration {
-		at = at.Add(time.Hour)
-		refuse(t, l, at, jitter)
-		return l.Opens().Sub(at)
-	}
-	for i, want := range []time.Duration{1, 2, 4, 5, 5} {
-		if got := closed(0.5); got != want*time.Second {
-			t.Errorf("cut %d closes the lane for %v, want %ds", i, got, want)
+// TestCoolDownLengthens: while one trial after another is refused, the pauses
+// grow to their longest, and the lane is broken after some; one request that is
+// taken mends it.
+func TestCoolDownLengthens(t *testing.T) {
+	for _, o := range []limit.Outcome{limit.Refused, limit.Trouble} {
+		b := newBench(limit.Config{Start: 10, CoolDown: time.Second, MaxCool: 5 * time.Second})
+		b.fill()
+		b.pass(time.Millisecond)
+		b.fail(10, o, 0, 0.5)
+		for i, want := range []time.Duration{1, 2, 4, 5, 5} {
+			if got := b.Opens().Sub(b.now); got != want*time.Second {
+				t.Errorf("outcome %d: pause %d lasts %v, want %ds", o, i, got, want)
+			}
+			if broken := b.State(b.now) == limit.Broken; broken != (i >= 2) {
+				t.Errorf("outcome %d: pause %d finds the lane %v", o, i, b.State(b.now))
+			}
+			b.pass(want * time.Second)
+			if n := b.fill(); n != 1 {
+				t.Fatalf("outcome %d: %d requests after pause %d, want one on trial", o, n, i)
+			}
+			b.pass(time.Millisecond)
+			if i < 4 {
+				b.fail(1, o, 0, 0.5)
+			}
+		}
+		b.take(1)
+		if b.State(b.now) != limit.Open || b.Room(b.now) == 0 {
+			t.Errorf("outcome %d: after a request was taken the lane is %v with room %d; want it open, with room", o, b.State(b.now), b.Room(b.now))
 		}
 	}
-	if got := closed(0); got != 2500*time.Millisecond {
-		t.Errorf("without jitter it is closed for %v, want half of 5s", got)
+}
+
+func TestJitterSpreadsThePauses(t *testing.T) {
+	for jitter, want := range map[float64]time.Duration{0: 500 * time.Millisecond, 0.5: time.Second, 0.9: 1400 * time.Millisecond} {
+		b := newBench(limit.Config{Start: 10})
+		b.fill()
+		b.pass(time.Second)
+		b.fail(10, limit.Refused, 0, jitter)
+		if got := b.Opens().Sub(b.now); got != want {
+			t.Errorf("jitter %v closes the lane for %v, want %v", jitter, got, want)
+		}
 	}
-	if got := closed(0.999); got < 7*time.Second || got > 7500*time.Millisecond {
-		t.Errorf("with all jitter it is closed for %v, want about 1.5 times 5s", got)
+}
+
+// TestFullLaneIsTriedWhenItHasDrained: a lane that refuses because it holds too
+// much is tried again as soon as it holds less, and not only after a pause that
+// grew long.
+func TestFullLaneIsTriedWhenItHasDrained(t *testing.T) {
+	b := newBench(limit.Config{Start: 100})
+	b.fill()
+	b.pass(time.Second)
+	b.take(100)
+	b.fill()
+	b.pass(time.Second)
+	b.fail(len(b.waiting), limit.Refused, 0, 0.5)
+	for range 4 { // trials that are refused
+		b.pass(30 * time.Second)
+		b.end(12, limit.Answered)
+		b.fill()
+		b.pass(time.Millisecond)
+		b.fail(len(b.waiting), limit.Refused, 0, 0.5)
 	}
-	for n := 0; n <= l.Limit(); n++ {
-		l.Accepted(at)
+	b.pass(2 * time.Second)
+	if b.Room(b.now) != 0 {
+		t.Fatal("there is room before anything has drained, in the midst of a long pause")
 	}
-	if got := closed(0.5); got != time.Second {
-		t.Errorf("after a limit's worth of accepted requests it is closed for %v, want 1s", got)
+	b.end(10, limit.Answered)
+	if b.Room(b.now) != 1 {
+		t.Errorf("room %d after a tenth has drained, want one on trial", b.Room(b.now))
 	}
 }
 
 // TestTroubleIsNoRefusal: server errors never cut the limit. Now and then they
-// change nothing; many of them stop its growth, and let the lane rest.
+// change nothing; many of them stop its growth.
 func TestTroubleIsNoRefusal(t *testing.T) {
-	l := running(64, limit.Config{Start: 64})
-	l.Trouble(noon, 0)
-	if l.Room(noon) != 0 || l.Opens().After(noon) {
-		t.Errorf("one error closes the lane until %v", l.Opens())
+	b := newBench(limit.Config{Start: 64})
+	b.fill()
+	b.pass(time.Second)
+	b.fail(1, limit.Trouble, 0, 0)
+	if b.Opens().After(b.now) {
+		t.Errorf("one error closes the lane until %v", b.Opens())
 	}
-	l.Accepted(noon)
-	if l.Limit() != 65 {
-		t.Errorf("after one error the limit is %d, want it to grow", l.Limit())
+	b.fill()
+	b.take(1)
+	if b.Limit() != 65 {
+		t.Errorf("after one error the limit is %d, want it to grow", b.Limit())
 	}
-	for range 100 {
-		l.Trouble(noon, 0)
+	b.fail(3, limit.Trouble, 0, 0)
+	b.fill()
+	b.take(1)
+	if b.Limit() != 65 || b.Opens().After(b.now) {
+		t.Errorf("with some errors the limit is %d; want it to stand still, and the lane open", b.Limit())
 	}
-	l.Accepted(noon)
-	if l.Limit() != 65 || !l.Opens().After(noon) {
-		t.Errorf("when most fails, the limit is %d and the lane opens at %v; want 65 and a rest", l.Limit(), l.Opens())
+	b.fail(10, limit.Trouble, 0, 0)
+	if b.Limit() != 65 || !b.Opens().After(b.now) {
+		t.Errorf("when most fails, the limit is %d and the lane opens at %v; want 65 and a rest", b.Limit(), b.Opens())
 	}
 }
 
-func TestTroubleWithAdviceClosesTheLane(t *testing.T) {
-	l := running(10, limit.Config{Start: 64})
-	l.Trouble(noon, 10*time.Second)
-	l.Trouble(noon, time.Second)
-	if want := noon.Add(10 * time.Second); !l.Opens().Equal(want) {
-		t.Errorf("it opens at %v, want %v", l.Opens(), want)
+// TestFailingAfterTaking: a lane that takes requests and fails them is not
+// mended by taking one, but by answering it.
+func TestFailingAfterTaking(t *testing.T) {
+	b := newBench(limit.Config{Start: 20})
+	for range 3 {
+		b.pass(time.Minute)
+		b.fill()
+		b.pass(time.Second)
+		b.take(len(b.waiting))
+		b.pass(time.Second)
+		b.end(len(b.taken), limit.Trouble)
 	}
-	if l.Room(noon) != 0 || l.Limit() != 64 {
-		t.Errorf("room %d, limit %d; want 0, 64", l.Room(noon), l.Limit())
+	b.pass(time.Minute)
+	if n := b.fill(); n != 1 {
+		t.Fatalf("%d requests on trial, want 1", n)
+	}
+	b.take(1)
+	if b.Room(b.now) != 0 {
+		t.Errorf("room %d while the trial is not answered, want 0", b.Room(b.now))
+	}
+	b.end(1, limit.Answered)
+	if b.State(b.now) != limit.Open || b.Room(b.now) == 0 {
+		t.Errorf("after an answer the lane is %v with room %d", b.State(b.now), b.Room(b.now))
+	}
+}
+
+func TestMaximumCanBeChanged(t *testing.T) {
+	b := newBench(limit.Config{Start: 50})
+	b.SetMax(20)
+	if b.Limit() != 20 || b.Max() != 20 {
+		t.Errorf("the limit is %d of %d, want 20", b.Limit(), b.Max())
+	}
+	b.SetMax(100)
+	for range 5 {
+		b.round()
+	}
+	if b.Limit() != 100 {
+		t.Errorf("the limit is %d, want it to grow to 100", b.Limit())
+	}
+	if b.SetMax(0); b.Limit() != 1 {
+		t.Errorf("the limit is %d, want at least one", b.Limit())
 	}
 }
