@@ -37,6 +37,7 @@ var imports = map[string][]string{
 	"ledger":   {"."},
 	"limit":    {},
 	"plan":     {"."},
+	"handoff":  {},
 	"route":    {".", "internal/spell"},
 	"tokens":   {".", "chat"},
 	"chat":     {".", "jinja"},
@@ -79,7 +80,7 @@ var imports = map[string][]string{
 	"internal/testvocab":  {},
 
 	"cmd/eyrie": {
-		".", "chat", "dataset", "dispatch", "emulator", "engine/*", "export", "harvest", "internal/config", "internal/durable",
+		".", "chat", "dataset", "dispatch", "emulator", "engine/*", "export", "handoff", "harvest", "internal/config", "internal/durable",
 		"internal/spell", "jinja", "journal", "ledger", "limit", "plan", "progress", "route", "tokenizer", "tokens",
 	},
 	"demo": {}, // uses the program as a person does
@@ -90,7 +91,7 @@ var imports = map[string][]string{
 var modules = map[string][]string{
 	"github.com/apache/arrow-go/v18": {"dataset/internal/rowfile", "export"},
 	"github.com/go-json-experiment/json": {
-		".", "chat", "cmd/eyrie", "dataset", "emulator", "emulator/internal/kimi", "engine/*", "engine/internal/server", "export",
+		".", "chat", "cmd/eyrie", "dataset", "emulator", "emulator/internal/kimi", "engine/*", "engine/internal/server", "export", "handoff",
 		"internal/config", "jinja", "journal", "tokenizer", "tokenizer/internal/oracle",
 	},
 	"github.com/goccy/go-yaml":         {"emulator", "internal/config"},

@@ -240,16 +240,11 @@ func (w *writer) vocabulary(c *counts) error {
 		return nil
 	}
 	v.Files = w.opts.DraftVocab
-	draft := draftVocabulary(ids, w.opts.DraftVocab)
-	offsets, in := make([]int64, len(draft)), make([]bool, w.opts.VocabSize)
-	for i, id := range draft {
-		offsets[i] = int64(id) - int64(i)
-		in[id] = true
-	}
-	if err := w.add("d2t.npy", npyInt64(offsets)); err != nil {
+	d2t, t2d := draftFiles(draftVocabulary(ids, w.opts.DraftVocab), w.opts.VocabSize)
+	if err := w.add("d2t.npy", d2t); err != nil {
 		return err
 	}
-	return w.add("t2d.npy", npyBool(in))
+	return w.add("t2d.npy", t2d)
 }
 
 // draftVocabulary takes the first size of the ranked ids, fills up with the

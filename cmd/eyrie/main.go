@@ -137,7 +137,7 @@ token ids with a loss mask.
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.SetFlagErrorFunc(flagError)
 	addProfiles(cmd)
-	cmd.AddCommand(a.initCmd(), a.importCmd(), a.doctorCmd(), a.providersCmd(), a.planCmd(), a.runCmd(), a.statusCmd(), a.exportCmd(), a.repairCmd(), a.tokensCmd(), a.emulateCmd())
+	cmd.AddCommand(a.initCmd(), a.importCmd(), a.doctorCmd(), a.providersCmd(), a.planCmd(), a.runCmd(), a.statusCmd(), a.exportCmd(), a.handoffCmd(), a.repairCmd(), a.tokensCmd(), a.emulateCmd())
 	return cmd
 }
 

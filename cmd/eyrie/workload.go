@@ -72,6 +72,7 @@ func (v *setLoad) count(m *modelFolder, p *eyrie.Prompt, sampling eyrie.Sampling
 		return // given up by name when its turn comes
 	}
 	v.prompts = append(v.prompts, int32(n))
+	asked := 1
 	rest := p.Messages[len(p.Turn(0)):]
 	for i := range rest {
 		msg := &rest[i]
@@ -91,8 +92,9 @@ func (v *setLoad) count(m *modelFolder, p *eyrie.Prompt, sampling eyrie.Sampling
 			}
 		}
 		n += said
-		if msg.Role != eyrie.Assistant && (i == len(rest)-1 || rest[i+1].Role == eyrie.Assistant) {
+		if asked < p.Turns() && msg.Role != eyrie.Assistant && (i == len(rest)-1 || rest[i+1].Role == eyrie.Assistant) {
 			v.prompts = append(v.prompts, int32(n))
+			asked++
 		}
 	}
 }
