@@ -44,6 +44,7 @@ type StartedRecord struct {
 	Turn         int      `json:"turn,omitzero"`
 	Sample       int      `json:"sample,omitzero"`
 	Try          int      `json:"try"`
+	Hedge        bool     `json:"hedge,omitzero"` // a second copy of one that is slow
 	Lane         string   `json:"lane"`
 	Hold         Money    `json:"hold"`
 	PromptTokens int      `json:"prompt_tokens"`

@@ -18,6 +18,12 @@ type Snapshot struct {
 	TokensPerSecond float64
 	// ETA is the time until the targets are met at this rate; zero unknown.
 	ETA time.Duration
+	// Hedges is how many slow answers were asked for once more in this session,
+	// HedgesWon how many of these came from the second copy, and HedgeCost what
+	// the copies that lost cost, or may have.
+	Hedges    int
+	HedgesWon int
+	HedgeCost Money
 	// Idle says why nothing more is started; empty when nothing holds it back.
 	Idle string
 	// Phase is "running", "draining", "cancelling" or "settling".

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/eyrie-ai/eyrie"
@@ -56,11 +57,17 @@ type attempt struct {
 	started time.Time
 	taken   bool // the lane accepted it
 	slot    *limit.Request
+	try     int  // of how many at the generation it is, in this process
+	hedge   bool // it is the second copy
+	cancel  context.CancelCauseFunc
+	bytes   atomic.Int64 // of text that came
+	heard   atomic.Int64 // when the last of it came, in Unix nanoseconds
 
 	// Set when it is over.
 	answer *eyrie.Answer
 	err    *eyrie.Error
 	more   bool // the conversation goes on after it
+	lost   bool // it was accepted after another copy had been
 
 	dropped bool // it was accepted and is no row
 }
@@ -70,7 +77,7 @@ type attempt struct {
 func (r *Runner) attempt(ctx context.Context, a *attempt) {
 	m := message{kind: ended, set: a.task.set, attempt: a}
 	m.err = r.journaled(ctx, a)
-	if m.err == nil && a.more {
+	if m.err == nil && a.more && !a.lost {
 		m.next = r.nextTurn(a)
 	}
 	r.send(m)
@@ -82,7 +89,7 @@ func (r *Runner) journaled(ctx context.Context, a *attempt) error {
 	g := &a.task.gen
 	started := &eyrie.StartedRecord{
 		Attempt: a.number, Key: g.Key, Prompt: g.Prompt, Set: g.Set, Turn: g.Turn, Sample: g.Sample,
-		Try: a.task.tries, Lane: a.on.Name(), Hold: a.hold, PromptTokens: g.PromptTokens, Sampling: a.asked,
+		Try: a.try, Hedge: a.hedge, Lane: a.on.Name(), Hold: a.hold, PromptTokens: g.PromptTokens, Sampling: a.asked,
 	}
 	ref, err := r.cfg.Journal.Append(started)
 	if err != nil {
@@ -91,6 +98,7 @@ func (r *Runner) journaled(ctx context.Context, a *attempt) error {
 	r.apply(ref, started)
 
 	r.request(ctx, a)
+	a.err = outrun(ctx, a.err)
 	drop := r.judgeLength(a)
 
 	rec := &eyrie.EndedRecord{
@@ -113,6 +121,10 @@ func (r *Runner) journaled(ctx context.Context, a *attempt) error {
 		return err
 	}
 	r.apply(ref, rec)
+	if a.err == nil {
+		kept, ok := r.cfg.State.Done(g.Key)
+		a.lost = ok && kept != ref
+	}
 	return nil
 }
 
@@ -143,7 +155,7 @@ func (r *Runner) judgeLength(a *attempt) (drop string) {
 func (r *Runner) request(ctx context.Context, a *attempt) {
 	req := &eyrie.Request{
 		Generation: &a.task.gen, Model: r.cfg.Model, Sampling: a.asked, Lane: a.on,
-		Run: r.cfg.Run, Attempt: a.task.tries,
+		Run: r.cfg.Run, Attempt: a.try,
 	}
 	a.answer = new(eyrie.Answer)
 	a.err = &eyrie.Error{Op: "dispatch", Subject: a.on.Name(), Kind: eyrie.Again, Class: "no end"}
@@ -158,6 +170,8 @@ func (r *Runner) request(ctx context.Context, a *attempt) {
 		case eyrie.Progress:
 			r.bytes.Add(int64(ev.Bytes - text))
 			text = ev.Bytes
+			a.bytes.Store(int64(text))
+			a.heard.Store(time.Now().UnixNano())
 			r.take(a)
 		case eyrie.Ended:
 			a.answer, a.err = ev.Answer, nil

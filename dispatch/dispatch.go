@@ -126,6 +126,9 @@ type Config struct {
 	// Earlier reads an accepted answer again.
 	Earlier func(journal.Ref) (*eyrie.EndedRecord, error)
 
+	// Hedge is the share of the budget that second copies of slow answers may
+	// use near the end of the run; none are made when it is zero.
+	Hedge float64
 	// BillPatience is how long the end of a run waits for late bills; 1m.
 	BillPatience time.Duration
 	// Seed makes the jitter repeatable.

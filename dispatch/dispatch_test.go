@@ -69,6 +69,7 @@ type fake struct {
 	billed  eyrie.Money
 	answer  func(n int, r *eyrie.Request) (*eyrie.Answer, time.Duration, error)
 	bills   map[string]eyrie.Money
+	deaf    func(*eyrie.Request) bool // the answer comes although it is cut off
 }
 
 func (f *fake) Stream(ctx context.Context, r *eyrie.Request) iter.Seq2[eyrie.Event, error] {
@@ -96,6 +97,9 @@ func (f *fake) Stream(ctx context.Context, r *eyrie.Request) iter.Seq2[eyrie.Eve
 		select {
 		case <-time.After(took):
 		case <-ctx.Done():
+			if f.deaf != nil && f.deaf(r) {
+				break
+			}
 			err = &eyrie.Error{Op: "fake", Kind: eyrie.Again, Class: "cancelled", Err: context.Cause(ctx)}
 			a.CostGiven = false
 		}

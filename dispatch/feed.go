@@ -12,8 +12,10 @@ type task struct {
 	set       int
 	gen       eyrie.Generation
 	conv      *conversation
-	tries     int // attempts in this process
-	free      int // of those, the ones that failed without a charge
+	tries     int  // attempts in this process
+	copies    int  // attempts under way
+	over      bool // one of them was accepted
+	free      int  // of those, the ones that failed without a charge
 	avoid     map[string]bool
 	refusedBy *lane  // the latest attempt, for too many requests
 	raised    int    // the cap after an answer was cut off, 0 before

@@ -51,6 +51,7 @@ type set struct {
 	running int
 	mean    float64 // completion tokens of an answer, learned
 	seen    float64
+	paces   paces
 }
 
 // priorTokens is what an answer is taken to be long before any was seen.
@@ -83,6 +84,8 @@ type scheduler struct {
 	ending    bool // admit nothing more
 	bills     billQueue
 	meter     meterState
+	under     flights
+	hedged    hedging
 	drift     drift
 	pause     pause
 	rate      rateMeter
@@ -137,6 +140,7 @@ func (s *scheduler) run() Result {
 		now := time.Now()
 		s.probe(now)
 		s.assign(now)
+		s.hedge(now)
 		s.askBills(now)
 		s.refresh(now)
 		if s.through(now) {
@@ -304,7 +308,7 @@ func (s *scheduler) assign(now time.Time) {
 			return
 		}
 		st.ready = st.ready[1:]
-		s.start(t, l, hold, now)
+		s.start(t, l, hold, false, now)
 	}
 }
 
@@ -358,10 +362,15 @@ func (st *set) peek() *task {
 
 // pick chooses a lane for a task.
 func (s *scheduler) pick(t *task, now time.Time) (*lane, eyrie.Money, route.Reason) {
+	return s.pickBut(t, nil, now)
+}
+
+// pickBut chooses a lane other than one.
+func (s *scheduler) pickBut(t *task, but *lane, now time.Time) (*lane, eyrie.Money, route.Reason) {
 	cands := make([]route.Candidate, 0, len(s.lanes))
 	at := make([]*lane, 0, len(s.lanes))
 	for _, l := range s.inTurn() {
-		if l.closed != "" || l.away() != "" || s.pause.holds() != "" && l.engine == s.pause.engine {
+		if l == but || l.closed != "" || l.away() != "" || s.pause.holds() != "" && l.engine == s.pause.engine {
 			continue
 		}
 		cands = append(cands, route.Candidate{
@@ -386,20 +395,27 @@ func holdFor(l *eyrie.Lane, promptTokens, maxTokens int) eyrie.Money {
 }
 
 // start reserves the money and starts the attempt.
-func (s *scheduler) start(t *task, l *lane, hold eyrie.Money, now time.Time) {
+func (s *scheduler) start(t *task, l *lane, hold eyrie.Money, hedge bool, now time.Time) {
 	s.last++
 	if !s.cfg.Ledger.Reserve(s.last, hold) {
 		panic("dispatch: the reservation does not fit what was free") // pick has compared them
 	}
 	t.tries++
-	a := &attempt{number: s.last, task: t, lane: l, on: l.Lane, hold: hold, asked: t.sampling(), started: now}
+	a := &attempt{number: s.last, task: t, lane: l, on: l.Lane, hold: hold, asked: t.sampling(), started: now, try: t.tries, hedge: hedge}
 	a.slot = l.limiter.Start()
 	a.slot.Again = t.refusedBy == l
 	s.pause.started(a)
 	s.running++
 	s.sets[t.set].running++
 	s.shares[t.set].Running += int64(s.sets[t.set].mean)
-	s.wg.Go(func() { s.attempt(s.ctx, a) })
+	t.copies++
+	s.under.add(a)
+	ctx, cancel := context.WithCancelCause(s.ctx)
+	a.cancel = cancel
+	s.wg.Go(func() {
+		defer cancel(nil)
+		s.attempt(ctx, a)
+	})
 }
 
 // handle takes one message.
@@ -433,6 +449,7 @@ func (s *scheduler) ended(m message) {
 	a := m.attempt
 	s.running--
 	s.sets[m.set].running--
+	s.under.remove(a)
 	s.release(a)
 	if m.err != nil { // the journal: what it cost is not known to be on disk
 		s.cfg.Ledger.Unknown(a.number)
@@ -443,11 +460,17 @@ func (s *scheduler) ended(m message) {
 	if a.err == nil || a.err.Kind != eyrie.Pause {
 		s.taken(a)
 	}
-	if a.err == nil {
+	other := s.hedgeEnded(a)
+	switch {
+	case a.err == nil && !a.lost:
 		s.accept(m)
-		return
+	case a.err == nil:
+		a.lane.strikes = 0
+	case other:
+		s.judgeLane(a)
+	default:
+		s.failed(a)
 	}
-	s.failed(a)
 }
 
 // release gives the attempt's place on its lane free and tells the limiter how
@@ -499,6 +522,7 @@ func (s *scheduler) accept(m message) {
 	}
 	s.tokens += int64(a.answer.Usage.CompletionTokens)
 	s.text += int64(len(a.answer.Reasoning) + len(a.answer.Content))
+	s.sets[m.set].paces.learn(a, time.Now())
 	if m.next != nil {
 		s.sets[m.set].ready = append(s.sets[m.set].ready, m.next)
 	}

@@ -134,7 +134,9 @@ func ownLane(name string, e dispatch.Engine) dispatch.Lane {
 // ownRig is a rig with servers of one's own in front of its vendor's lane, which
 // is left out when there is no budget.
 func ownRig(budget eyrie.Money, target int64, n int, servers map[string]*own) *rig {
-	r := newRig(budget, func(_ int, q *eyrie.Request) (*eyrie.Answer, time.Duration, error) { return good(q, 50), 5 * time.Second, nil })
+	r := newRig(budget, func(_ int, q *eyrie.Request) (*eyrie.Answer, time.Duration, error) {
+		return good(q, 50), 5 * time.Second, nil
+	})
 	vendor := r.cfg.Lanes
 	r.cfg.Lanes = nil
 	for _, name := range []string{"rack1", "rack2"} {

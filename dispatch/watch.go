@@ -42,6 +42,7 @@ func (s *scheduler) publish(now time.Time) {
 	snap := &eyrie.Snapshot{
 		Time: now, Budget: l.Budget(), Spent: l.Spent(), InFlight: l.InFlight(), Unbilled: l.Unbilled(),
 		Running: s.running, Bills: len(s.bills.waiting), Idle: s.idle, Phase: s.phase,
+		Hedges: s.hedged.started, HedgesWon: s.hedged.won, HedgeCost: s.hedged.spent,
 	}
 	s.share()
 	var missing int64

@@ -142,7 +142,7 @@ func (s *State) ended(r *eyrie.EndedRecord, ref journal.Ref) {
 		if r.Class == eyrie.ClassCut {
 			s.cut[r.Key] = struct{}{}
 		}
-		if paid {
+		if _, done := s.done.get(r.Key); paid && !done { // another copy may have been accepted
 			s.paid[r.Key]++
 		}
 		return
