@@ -70,7 +70,7 @@ var imports = map[string][]string{
 	"emulator":            {"emulator/internal/*"},
 	"emulator/internal/*": {},
 
-	"internal/config":     {".", "plan"},
+	"internal/config":     {".", "plan", "route"},
 	"internal/durable":    {},
 	"internal/e2e":        {},                                                                     // tests only
 	"internal/enginetest": {".", "chat", "emulator", "internal/testvocab", "tokenizer", "tokens"}, // for tests

@@ -1,6 +1,7 @@
 package dispatch_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/eyrie-ai/eyrie/dispatch"
 	"github.com/eyrie-ai/eyrie/ledger"
 	"github.com/eyrie-ai/eyrie/progress"
+	"github.com/eyrie-ai/eyrie/route"
 )
 
 // This file plays vendors whose lanes hold a number of requests at once that
@@ -234,8 +236,12 @@ func pass(ctx context.Context, d time.Duration) bool {
 
 // best is what an optimum gets in a part of the run: it fills the lanes in
 // their order, as far as the ceiling reaches.
-func (v *vendor) best(lanes []*playedLane, ceiling int, mean float64, part spell) (tokens float64) {
+func (v *vendor) best(lanes []*playedLane, ceiling int, mean float64, by route.Sort, part spell) (tokens float64) {
+	lanes = slices.Clone(lanes)
 	for at := part.from; at < part.to; at += time.Second {
+		if by == route.ByThroughput {
+			slices.SortFunc(lanes, func(a, b *playedLane) int { return cmp.Compare(b.speed(at), a.speed(at)) })
+		}
 		room := float64(ceiling)
 		for _, l := range lanes {
 			if l.dead.holds(at) || l.sick.holds(at) || l.storm.holds(at) {
@@ -264,7 +270,8 @@ type capacityScenario struct {
 	name    string
 	short   bool // played with -short, too
 	lanes   []*playedLane
-	ceiling int     // 2000
+	ceiling int // 2000
+	sort    route.Sort
 	mean    float64 // tokens of an answer; 1000
 	lasts   time.Duration
 	changes []time.Duration // the moments of sudden changes
@@ -314,6 +321,9 @@ func capacityScenarios() []capacityScenario {
 			with(fast("a", flat(300)), func(l *playedLane) { l.dead = spell{5 * min, 12 * min} }), fast("b", flat(150))}},
 		{name: "slower and slower", lanes: []*playedLane{
 			with(fast("a", flat(300)), func(l *playedLane) { l.speed = slope(40, 4, 20*min) }), fast("b", flat(150))}},
+		{name: "slower and slower, and a ceiling, the fastest first", ceiling: 300, sort: route.ByThroughput, lanes: []*playedLane{
+			with(fast("a", flat(400)), func(l *playedLane) { l.speed = slope(60, 6, 20*min) }),
+			with(fast("b", flat(400)), func(l *playedLane) { l.speed = flat(30) })}},
 	}
 }
 
@@ -343,7 +353,7 @@ func (sc capacityScenario) play(t *testing.T) {
 	j := newMemory()
 	cfg := dispatch.Config{
 		Run: "test", Model: "a/b", Sampling: mixOf(eyrie.Sampling{MaxTokens: 8000}), Concurrency: sc.ceiling,
-		Journal: j, State: progress.New(), Ledger: ledger.New(1_000_000 * eyrie.Dollar), Earlier: j.earlier,
+		Sort: sc.sort, Journal: j, State: progress.New(), Ledger: ledger.New(1_000_000 * eyrie.Dollar), Earlier: j.earlier,
 		Count: func(*eyrie.Generation, eyrie.Sampling) (int, error) { return 100, nil }, Seed: 1,
 		Sets: []dispatch.Set{{Name: "a", Target: 1 << 50, Prompts: prompts("a", 1<<30)}},
 	}
@@ -370,7 +380,7 @@ func (sc capacityScenario) play(t *testing.T) {
 // found its way after each change.
 func (sc capacityScenario) judge(t *testing.T, v *vendor) {
 	whole := spell{0, sc.lasts}
-	ratio := func(part spell) float64 { return v.useful(part) / v.best(sc.lanes, sc.ceiling, sc.mean, part) }
+	ratio := func(part spell) float64 { return v.useful(part) / v.best(sc.lanes, sc.ceiling, sc.mean, sc.sort, part) }
 	wasted := float64(v.calls-v.good) / float64(v.calls)
 	line := fmt.Sprintf("%.3f of the optimum, %.4f of %d attempts wasted", ratio(whole), wasted, v.calls)
 	if r := ratio(whole); r < aim {

@@ -41,6 +41,7 @@ import (
 	"github.com/eyrie-ai/eyrie/limit"
 	"github.com/eyrie-ai/eyrie/plan"
 	"github.com/eyrie-ai/eyrie/progress"
+	"github.com/eyrie-ai/eyrie/route"
 )
 
 // Engine makes one attempt as a stream of events, the last of which is Ended.
@@ -116,6 +117,10 @@ type Config struct {
 	RefreshEvery time.Duration
 	Sets         []Set
 	Fit          plan.Fit // which set comes next
+	// Sort is the order in which lanes are filled; for [route.ByCost] that of
+	// Lanes. Deadline, from the start of the run, is what [route.ByDeadline] keeps.
+	Sort     route.Sort
+	Deadline time.Duration
 
 	Journal Journal
 	State   *progress.State

@@ -29,6 +29,7 @@ type lane struct {
 
 	refusals refusals
 	server   *server // of one's own; nil of a vendor
+	paced    lanePace
 }
 
 func free(l *eyrie.Lane) bool { return l.PromptPrice.IsZero() && l.OutputPrice.IsZero() }
@@ -84,6 +85,8 @@ type scheduler struct {
 	ending    bool // admit nothing more
 	bills     billQueue
 	meter     meterState
+	began     time.Time
+	spared    []*lane // with a deadline, those that are not needed to keep it
 	under     flights
 	hedged    hedging
 	drift     drift
@@ -94,7 +97,7 @@ type scheduler struct {
 }
 
 func newScheduler(r *Runner) *scheduler {
-	s := &scheduler{Runner: r, rng: newRand(r.cfg.Seed), last: r.cfg.State.LastAttempt(), phase: "running"}
+	s := &scheduler{Runner: r, began: time.Now(), rng: newRand(r.cfg.Seed), last: r.cfg.State.LastAttempt(), phase: "running"}
 	s.feedCtx, s.stopFeed = context.WithCancel(r.ctx)
 	s.watchCtx, s.stopWatch = context.WithCancel(r.ctx)
 	for i := range r.cfg.Lanes {
@@ -369,8 +372,8 @@ func (s *scheduler) pick(t *task, now time.Time) (*lane, eyrie.Money, route.Reas
 func (s *scheduler) pickBut(t *task, but *lane, now time.Time) (*lane, eyrie.Money, route.Reason) {
 	cands := make([]route.Candidate, 0, len(s.lanes))
 	at := make([]*lane, 0, len(s.lanes))
-	for _, l := range s.inTurn() {
-		if l == but || l.closed != "" || l.away() != "" || s.pause.holds() != "" && l.engine == s.pause.engine {
+	for _, l := range s.inOrder(now) {
+		if l == but {
 			continue
 		}
 		cands = append(cands, route.Candidate{
@@ -512,6 +515,7 @@ func (s *scheduler) settle(a *attempt) {
 func (s *scheduler) accept(m message) {
 	a := m.attempt
 	a.lane.strikes = 0
+	a.lane.paced.learn(a, time.Now())
 	if a.lane.closed == "" {
 		s.releaseRefused(a.lane)
 	}

@@ -200,6 +200,10 @@ func (l *Limiter) Limit() int { return int(l.limit + 0.5) }
 // Max is how large the limit may become.
 func (l *Limiter) Max() int { return l.cfg.Max }
 
+// Bounded reports whether the lane has ever refused, so that the limit says how
+// much it takes.
+func (l *Limiter) Bounded() bool { return !math.IsInf(l.known, 1) }
+
 // Running is how many do.
 func (l *Limiter) Running() int { return l.running }
 

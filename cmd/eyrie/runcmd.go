@@ -237,7 +237,7 @@ func (a *app) dispatch(ctx context.Context, s *session, j *journal.Journal, st *
 	defer rd.Close()
 	cfg := dispatch.Config{
 		Run: path.Base(s.job.Output), Model: s.job.Model, Sampling: s.job.Mix(), Concurrency: s.job.Concurrency,
-		PaidAttempts: s.job.Attempts, OnLength: s.job.OnLength, RetryTokens: s.job.RetryTokens, Lanes: s.dispatchLanes(), Fit: s.job.Fit, Journal: j, State: st, Ledger: led,
+		PaidAttempts: s.job.Attempts, OnLength: s.job.OnLength, RetryTokens: s.job.RetryTokens, Lanes: s.dispatchLanes(), Fit: s.job.Fit, Sort: s.job.Sort, Deadline: s.job.Deadline, Hedge: s.job.Hedge, Journal: j, State: st, Ledger: led,
 		Count:        s.model.count,
 		Earlier:      earlier(root),
 		BillPatience: f.patience, Seed: uint64(time.Now().UnixNano()), Log: scr.logger(),

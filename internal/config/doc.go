@@ -25,6 +25,9 @@
 //	                                  their order, longest-first the largest target first
 //	deadline: 3h                      when it is to be done, 1m to 8760h: lanes that cost money do only what
 //	                                  the free ones cannot do by then; as soon as can be when left out
+//	sort: price                       which lanes are filled first: price, throughput, latency; with a
+//	                                  deadline it is deadline: by price, and no more lanes than it needs
+//	hedge: 2%                         of the budget for second copies of the last slow answers; on, off
 //	seed: 0                           of what is drawn: which row is sampled by which part of a mix
 //	sampling:                         what is left out here is not sent
 //	  temperature: 1.0                0 to 2

@@ -12,7 +12,7 @@ import (
 
 // known are the keys of each mapping, as faults list them.
 var known = strings.NewReplacer(
-	"{job}", "model, tokenizer, budget, output, thinking, seed, sampling, concurrency, attempts, on_length, retry_max_tokens, fit, deadline, datasets, engines",
+	"{job}", "model, tokenizer, budget, output, thinking, seed, sampling, concurrency, attempts, on_length, retry_max_tokens, fit, deadline, sort, hedge, datasets, engines",
 	"{dataset}", "name, path, tokens, samples, turns, tools, layout, seed_from",
 	"{openrouter}", "base_url, key_file, quantization, precision, only, ignore, prefer, max_price, min_status, min_uptime, data_collection, zdr, distillable, logprobs, catalogue_every",
 	"{sampling}", "temperature, top_p, top_k, min_p, seed, max_tokens, effort, stop, mix",
@@ -78,6 +78,18 @@ var faultTests = []struct {
 		`job.yaml:1:8: model: found "moonshotai/kimi-k2.5:nitro"; leave out ":nitro": eyrie chooses the endpoint itself; write moonshotai/kimi-k2.5`},
 	{"two models", "moonshotai/kimi-k2.5", "[a/b, c/d]",
 		`job.yaml:1:8: model: found a list; name the model as author/slug, such as moonshotai/kimi-k2.5`},
+
+	// sort and hedge
+	{"sort unknown", "budget: 100", "budget: 100\nsort: prize",
+		`job.yaml:4:7: sort: found "prize"; did you mean "price"? allowed are price, throughput, latency, deadline`},
+	{"deadline as order alone", "budget: 100", "budget: 100\nsort: deadline",
+		`job.yaml:4:7: sort: found "deadline" without a deadline; add one, such as deadline: 3h`},
+	{"order beside a deadline", "budget: 100", "budget: 100\ndeadline: 3h\nsort: latency",
+		`job.yaml:5:7: sort: found "latency" beside a deadline; leave out one of the two: with a deadline the order is that of the price, and lanes that are not needed in time get nothing`},
+	{"hedge without per cent", "budget: 100", "budget: 100\nhedge: 2",
+		`job.yaml:4:8: hedge: found "2"; write on, off, or the share of the budget for second copies, such as 2%, up to 50%`},
+	{"hedge of everything", "budget: 100", "budget: 100\nhedge: 100%",
+		`job.yaml:4:8: hedge: found "100%"; write on, off, or the share of the budget for second copies, such as 2%, up to 50%`},
 
 	// tokenizer
 	{"tokenizer missing", "tokenizer: ./model\n", "",

@@ -5,11 +5,13 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/eyrie-ai/eyrie"
 	"github.com/eyrie-ai/eyrie/plan"
+	"github.com/eyrie-ai/eyrie/route"
 )
 
 // job reads a whole job file.
@@ -20,6 +22,7 @@ func (r *reader) job(src []byte) *Job {
 		Concurrency: 2000,
 		Attempts:    4,
 		OnLength:    eyrie.KeepCut,
+		Hedge:       defaultHedge,
 	}
 	if v, ok := r.document(src); ok {
 		table := jobFields()
@@ -47,6 +50,8 @@ func jobFields() []field[Job] {
 		{"retry_max_tokens", "", (*reader).retryTokens},
 		{"fit", "", (*reader).fit},
 		{"deadline", "", (*reader).deadline},
+		{"sort", "", (*reader).sort},
+		{"hedge", "", (*reader).hedge},
 		{"datasets", "list one or more data sets", (*reader).datasets},
 		{"engines", needEngines, (*reader).engines},
 	}
@@ -105,7 +110,49 @@ func (r *reader) fit(v value, j *Job) {
 }
 
 func (r *reader) deadline(v value, j *Job) {
-	j.Deadline, _ = r.duration(v, time.Minute, 365*24*time.Hour, "write a time from 1m to 8760h, such as 3h")
+	var ok bool
+	if j.Deadline, ok = r.duration(v, time.Minute, 365*24*time.Hour, "write a time from 1m to 8760h, such as 3h"); ok {
+		j.Sort = route.ByDeadline
+	}
+}
+
+// sort reads the order of the lanes. It comes after deadline in the table of
+// fields: a deadline without an order is one.
+func (r *reader) sort(v value, j *Job) {
+	name, ok := r.choice(v, route.Sorts()...)
+	if !ok {
+		return
+	}
+	j.Sort, _ = route.ParseSort(name)
+	switch {
+	case j.Sort == route.ByDeadline && j.Deadline == 0:
+		r.fault(v, quote(name)+" without a deadline", "add one, such as deadline: 3h")
+	case j.Sort != route.ByDeadline && j.Deadline != 0:
+		r.fault(v, quote(name)+" beside a deadline", "leave out one of the two: with a deadline the order is that of the price, and lanes that are not needed in time get nothing")
+	}
+}
+
+// defaultHedge is the share of the budget that second copies of slow answers may
+// use when the job does not say.
+const defaultHedge = 0.02
+
+// hedge reads the share of the budget for second copies of slow answers.
+func (r *reader) hedge(v value, j *Job) {
+	const fix = "write on, off, or the share of the budget for second copies, such as 2%, up to 50%"
+	switch v.text {
+	case "on", "true":
+		return
+	case "off", "false":
+		j.Hedge = 0
+		return
+	}
+	number, percent := strings.CutSuffix(v.text, "%")
+	f, err := strconv.ParseFloat(number, 64)
+	if v.kind != scalar || !percent || err != nil || !(f >= 0 && f <= 50) {
+		r.refuse(v, fix)
+		return
+	}
+	j.Hedge = f / 100
 }
 
 // datasets reads the list of data sets.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/eyrie-ai/eyrie"
 	"github.com/eyrie-ai/eyrie/plan"
+	"github.com/eyrie-ai/eyrie/route"
 )
 
 // Job is a job file whose every field has been checked and filled in. Its
@@ -31,6 +32,8 @@ type Job struct {
 	Attempts    int
 	Fit         plan.Fit      // what gives way when the budget does not reach
 	Deadline    time.Duration // from the start of a session; 0 is as soon as can be
+	Sort        route.Sort    // in which order lanes are filled
+	Hedge       float64       // share of the budget for second copies of slow answers
 	Datasets    []Dataset
 	Engines     []Engine
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/eyrie-ai/eyrie"
 	"github.com/eyrie-ai/eyrie/internal/config"
+	"github.com/eyrie-ai/eyrie/route"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -73,6 +74,7 @@ func TestDefaults(t *testing.T) {
 		Concurrency: 2000,
 		Attempts:    4,
 		OnLength:    eyrie.KeepCut,
+		Hedge:       0.02,
 		Datasets:    []config.Dataset{{Name: "code", Path: "prompts.jsonl", Tokens: 10_000_000, Samples: 1, Turns: "all", Tools: "exact", Layout: "auto"}},
 		Engines:     []config.Engine{{Name: "openrouter", OpenRouter: &config.OpenRouter{BaseURL: config.DefaultBaseURL, CatalogueEvery: 5 * time.Minute}}},
 	}
@@ -96,6 +98,8 @@ sampling: {temperature: 1.0, top_p: 0.95, top_k: 40, min_p:, seed: -7, max_token
   mix: [{weight: 2}, {weight: 0.5, thinking: true, max_tokens: 16, stop: [END]}, {weight: 1, thinking: true, effort: low}]}
 concurrency: 100_000
 attempts: 2
+sort: throughput
+hedge: 0.5%
 on_length: retry
 retry_max_tokens: 20_000
 datasets:
@@ -153,6 +157,8 @@ engines:
 		Concurrency: 100_000,
 		Attempts:    2,
 		OnLength:    eyrie.RetryCut,
+		Sort:        route.ByThroughput,
+		Hedge:       0.005,
 		RetryTokens: 20_000,
 		Datasets: []config.Dataset{
 			{Name: "code", Path: in("prompts.jsonl"), Tokens: 1_500_000, Samples: 3, Turns: "last", Tools: "name", Layout: "sharegpt", SeedFrom: in("old-run")},

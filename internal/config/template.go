@@ -89,6 +89,16 @@ sampling:
 # once and it is done as soon as can be.
 # deadline: 3h
 
+# Which lanes are filled first: price (the default), throughput (the one that
+# writes fastest) or latency (the one that begins soonest). With a deadline only
+# deadline is possible, the cheapest first, and nothing for lanes that it can do
+# without.
+# sort: deadline
+
+# When only a few slow answers are left, each is asked for once more on another
+# lane, and the first counts. What share of the budget that may use; off for none.
+# hedge: 2%%
+
 datasets:
   # The name becomes a folder in the exports: letters, digits, ".", "_", "-".
   - name: prompts
