@@ -166,12 +166,13 @@ func (b *builder) cuts(rds []reading) []reading {
 
 // callForms crosses readings with the ways in which the model may have named
 // its calls: as the server says, or by its own numbering over the conversation
-// or over the answer. An id of another kind is most likely the server's own.
+// or over the answer. An id of another kind is most likely the server's own, and
+// so are ids of which two are the same.
 func (b *builder) callForms(rds []reading, history int) []reading {
 	given := b.answer.ToolCalls
 	overall, local := b.numbered(history), b.numbered(0)
 	first := given
-	if !slices.ContainsFunc(given, func(c eyrie.ToolCall) bool { return nativeID(c.ID) }) {
+	if !slices.ContainsFunc(given, func(c eyrie.ToolCall) bool { return nativeID(c.ID) }) || repeated(given) {
 		first = overall
 	}
 	for i := range rds {
@@ -193,6 +194,16 @@ func (b *builder) callForms(rds []reading, history int) []reading {
 		})
 	}
 	return rds
+}
+
+// repeated reports whether two calls have the same id.
+func repeated(calls []eyrie.ToolCall) bool {
+	for i := range calls {
+		if slices.ContainsFunc(calls[:i], func(c eyrie.ToolCall) bool { return c.ID == calls[i].ID }) {
+			return true
+		}
+	}
+	return false
 }
 
 func (b *builder) numbered(from int) []eyrie.ToolCall {

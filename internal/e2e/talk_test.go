@@ -18,6 +18,8 @@ generation: {delay: 50ms, cancelled_delay: 50ms}
 faults:
   - {kind: rate_limit, rate: 0.01}
   - {kind: eof, after: 20, rate: 0.01}
+  - {kind: tool, value: duplicate_id, rate: 0.03}
+  - {kind: tool, value: empty_id, rate: 0.03}
 `
 
 // agentLoops makes conversations in which a tool is called, called again, and
