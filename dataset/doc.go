@@ -66,6 +66,10 @@
 // below it. Between the turns of "turns" the assistant answers, so there is an
 // empty message of his.
 //
+// Of a conversation [Options.Turns] may ask for all turns, the last or the first;
+// the prompt then holds what these need, and is a duplicate of another one when
+// that asks for the same.
+//
 // Text is never repaired. A row with a NUL, with bytes that are not UTF-8 or
 // with half of a surrogate pair is left out, since what a server would make of
 // it is anyone's guess.

@@ -13,6 +13,15 @@
 // counts, so after a crash the journal never knows less than the vendor was
 // asked, and never claims what is not on disk.
 //
+// # Conversations
+//
+// A conversation goes on turn by turn, each on the model's own answers before it
+// ([eyrie.Prompt.Ask]). The goroutine of an accepted answer decides whether its
+// conversation goes on and prepares the next turn; where it ends before the data
+// set does, the answer's record says why. Nothing that happens to a later turn
+// touches an earlier one. How a row is sampled is drawn once for all its turns
+// ([eyrie.Mix]).
+//
 // # Goroutines
 //
 // One goroutine, the scheduler, owns all changing state: the ledger, the
