@@ -106,13 +106,13 @@ func (p *Prompt) Ask(turn int, answers []*Answer) ([]Message, error) {
 // settled takes the reasoning from all answers up to the last one without
 // calls.
 func settled(messages []Message) []Message {
-	open := false
+	closed := false
 	for i := range slices.Backward(messages) {
 		m := &messages[i]
 		if m.Role == Assistant && len(m.ToolCalls) == 0 {
-			open = true
+			closed = true
 		}
-		if open {
+		if closed {
 			m.Reasoning = ""
 		}
 	}

@@ -129,8 +129,8 @@ func (r *Runner) journaled(ctx context.Context, a *attempt) error {
 }
 
 // judgeLength decides what becomes of an answer that its cap cut off, be it
-// before any text came: it is refused, to be asked for again with a larger one, or it is dropped for
-// the reason that is returned, or it stays.
+// before any text came: it is refused, to be asked for again with a larger cap,
+// or it is dropped for the reason that is returned, or it stays.
 func (r *Runner) judgeLength(a *attempt) (drop string) {
 	if a.answer.FinishReason != eyrie.FinishLength || a.err != nil && a.err.Class != eyrie.ClassEmpty {
 		return ""
@@ -142,8 +142,12 @@ func (r *Runner) judgeLength(a *attempt) (drop string) {
 		}
 	case eyrie.RetryCut:
 		if r.cfg.RetryTokens > a.asked.MaxTokens {
+			charged := eyrie.ChargedUnknown
+			if a.err != nil {
+				charged = a.err.Charged
+			}
 			a.err = &eyrie.Error{
-				Op: "dispatch", Subject: a.on.Name(), Kind: eyrie.Again, Class: eyrie.ClassCut,
+				Op: "dispatch", Subject: a.on.Name(), Kind: eyrie.Again, Class: eyrie.ClassCut, Charged: charged,
 				Err: fmt.Errorf("cut off at %d tokens, and asked for again with %d", a.asked.MaxTokens, r.cfg.RetryTokens),
 			}
 		}
