@@ -28,17 +28,17 @@ func (h *Harvest) RowsByLane(set string, lane func(name string) Rebuilder) iter.
 	}
 	return h.items(of, func(it *Item) {
 		it.Row, it.Err = lane(it.Record.Lane).Row(&it.Generation, bool(it.Sampling.Thinking), it.Record.Answer())
-		it.doubtEnd()
+		it.Doubt(&it.Row)
 	})
 }
 
-// doubtEnd takes the certificate from a row that a stop string may have ended:
-// the server cut the string off the text, and its tokens may be as many as the
-// token that ends an answer.
-func (it *Item) doubtEnd() {
+// Doubt takes the certificate from the item's row where a stop string may have
+// ended the answer and the server did not return ids: it cut the string off, and
+// its tokens may be as many as the token that ends an answer.
+func (it *Item) Doubt(row *eyrie.Row) {
 	stoppable := len(it.Sampling.Stop) > 0 && it.Record.FinishReason == eyrie.FinishStop
-	if stoppable && it.Row.Known == eyrie.KnownCounted {
-		it.Row.Known, it.Row.Reason = eyrie.KnownRetokenised, "a stop string may have ended the answer"
+	if stoppable && (row.Known == eyrie.KnownCounted || row.Known == eyrie.KnownLogprobs) {
+		row.Known, row.Reason = eyrie.KnownRetokenised, "a stop string may have ended the answer"
 	}
 }
 

@@ -101,6 +101,9 @@ type explainer struct {
 }
 
 func (x *explainer) explain(it *harvest.Item) error {
+	if it.Err != nil && it.Record.Drop == "" {
+		return fmt.Errorf("%s has no row: %w", it.ID(), it.Err)
+	}
 	lane := it.Record.Lane
 	lanes, err := surveyLanes(x.h, x.model.rebuilder.Confident(x.flags.confident), []string{lane})
 	if err != nil {
@@ -111,6 +114,7 @@ func (x *explainer) explain(it *harvest.Item) error {
 	if err != nil {
 		return fmt.Errorf("%s has no row: %w", it.ID(), err)
 	}
+	it.Doubt(&exp.Row)
 	x.printHead(it, exp, lanes[lane])
 	x.printCounts(exp)
 	x.printReadings(exp.Readings)
@@ -128,6 +132,9 @@ func (x *explainer) printHead(it *harvest.Item, e *tokens.Explanation, lane *sur
 	fmt.Fprintf(w, "answer\t%s on %s, finish reason %s\n", cmpOr(it.Record.ID, "without an id"), it.Record.Lane, it.Record.FinishReason)
 	fmt.Fprintf(w, "class\t%s\n", class)
 	fmt.Fprintf(w, "reason\t%s\n", cmpOr(e.Row.Reason, classWords(e.Row.Known)))
+	if it.Err != nil {
+		fmt.Fprintf(w, "exported\tno: %v\n", it.Err)
+	}
 	fmt.Fprintf(w, "lane\t%s\n", lane.words())
 	w.Flush()
 }
