@@ -33,6 +33,7 @@ type exportFlags struct {
 	shardRows  int
 	draftVocab int
 	vocab      int
+	verify     bool
 	force      bool
 }
 
@@ -64,11 +65,14 @@ from a sample of them first, and stands in the manifest. A row that needs an
 assumption is certified when it is --confident in it; less certifies more rows
 and more wrong ones. eyrie tokens explain says why a row has its class.
 
-An export that has more rows is not replaced without --force.`,
+An export that has more rows is not replaced without --force. --verify writes
+nothing: it reads an export again, renders and tokenises every prompt anew and
+decodes every answer, and shows the first difference.`,
 		Example: `  eyrie export job.yaml
   eyrie export job.yaml --for parquet --shard-size 1GB
   eyrie export job.yaml --for arrow --draft-vocab 32000
   eyrie export job.yaml --for torchspec --out rows
+  eyrie export job.yaml --for parquet --verify
   eyrie export runs/first --out rows --include engine,logprobs,counted,retokenised`,
 		Args: exactArgs("RUN"),
 		RunE: func(_ *cobra.Command, args []string) error { return a.export(args[0], f) },
@@ -83,6 +87,7 @@ An export that has more rows is not replaced without --force.`,
 	fl.IntVar(&f.shardRows, "shard-rows", 0, "the most rows in a file (default no limit)")
 	fl.IntVar(&f.draftVocab, "draft-vocab", draftVocab, "size of the draft vocabulary in d2t.npy and t2d.npy; 0 writes none")
 	fl.IntVar(&f.vocab, "vocab-size", 0, "the target model's vocab_size, where it is more than its tokenizer has")
+	fl.BoolVar(&f.verify, "verify", false, "check an export instead of writing it")
 	fl.BoolVar(&f.force, "force", false, "replace an export that has more rows, or of another format")
 	return cmd
 }
@@ -215,6 +220,9 @@ func (a *app) export(arg string, f exportFlags) error {
 		return err
 	}
 	defer dest.Close()
+	if f.verify {
+		return a.verifyExport(dest, dir, h, lanes, model, opts)
+	}
 	var done []*export.Manifest
 	for _, set := range h.Sets() {
 		m, err := export.Write(dest, path.Join(dir, set), set, exportRows(h, set, lanes), opts)
