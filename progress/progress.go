@@ -34,6 +34,7 @@ type State struct {
 	first   time.Time
 	latest  time.Time
 	slowest time.Duration // of an accepted answer
+	lengths map[source]*Lengths
 }
 
 // opened is an attempt whose charge is not known: it has no end, or no bill.
@@ -72,7 +73,7 @@ func New() *State {
 	return &State{
 		far: map[eyrie.Key]journal.Ref{}, gaveUp: map[eyrie.Key]struct{}{}, paid: map[eyrie.Key]int{}, cut: map[eyrie.Key]struct{}{},
 		claimed: map[eyrie.Key]struct{}{}, open: map[int64]opened{},
-		sets: map[string]*Set{}, breaks: map[string]map[eyrie.Break]int{}, lanes: map[string]*Lane{},
+		sets: map[string]*Set{}, breaks: map[string]map[eyrie.Break]int{}, lanes: map[string]*Lane{}, lengths: map[source]*Lengths{},
 	}
 }
 
@@ -126,6 +127,9 @@ func (s *State) session(r *eyrie.SessionRecord) {
 
 func (s *State) ended(r *eyrie.EndedRecord, ref journal.Ref) {
 	set, lane := s.set(r.Set), s.lane(r.Lane)
+	if r.Usage.Given {
+		s.length(source{r.Set, r.Lane}, r.Usage.CompletionTokens)
+	}
 	paid := !r.OK && r.Charged != eyrie.ChargedNo && r.Hold == 0
 	if r.Charged == eyrie.ChargedUnknown {
 		s.open[r.Attempt] = opened{r.Key, r.Set, r.Lane, true, paid} // its bill is still to come
@@ -170,6 +174,13 @@ func (s *State) ended(r *eyrie.EndedRecord, ref journal.Ref) {
 	lane.Rows++
 	lane.CompletionTokens += int64(r.Usage.CompletionTokens)
 	s.slowest = max(s.slowest, time.Duration(r.ElapsedMS)*time.Millisecond)
+}
+
+func (s *State) length(from source, tokens int) {
+	if s.lengths[from] == nil {
+		s.lengths[from] = new(Lengths)
+	}
+	s.lengths[from].add(tokens)
 }
 
 // keep notes where the answer of a generation lies, and reports false where it
