@@ -47,6 +47,9 @@ type Lane struct {
 	MaxOutput int // most tokens of a completion; 0 unstated
 	// Overruns is set where the endpoint is known not to enforce max_tokens.
 	Overruns bool
+	// Stops is set where a stream that is cut is known to be charged for what
+	// came, and no more. Elsewhere the whole answer may be.
+	Stops bool
 	// Parameters lists the request parameters the endpoint takes; nil means
 	// unstated.
 	Parameters []string

@@ -52,7 +52,7 @@ type attempt struct {
 	task    *task
 	lane    *lane
 	on      *eyrie.Lane // the lane as it was when the money was reserved
-	hold    eyrie.Money
+	hold    eyrie.Money // the most it can be billed
 	asked   eyrie.Sampling
 	started time.Time
 	taken   bool // the lane accepted it
@@ -63,13 +63,18 @@ type attempt struct {
 	bytes   atomic.Int64 // of text that came
 	heard   atomic.Int64 // when the last of it came, in Unix nanoseconds
 
+	// cut is set by the scheduler, before it stops the attempt with errBudget.
+	cut        bool
+	floorAtCut eyrie.Money // the most that a lane charges that stops there
+
 	// Set when it is over.
 	answer *eyrie.Answer
 	err    *eyrie.Error
 	more   bool // the conversation goes on after it
 	lost   bool // it was accepted after another copy had been
 
-	dropped bool // it was accepted and is no row
+	dropped  bool // it was accepted and is no row
+	cutShort bool // the cut is what ended it
 }
 
 // run makes the attempt and journals it. It runs in a goroutine of its own and
@@ -184,6 +189,10 @@ func (r *Runner) request(ctx context.Context, a *attempt) {
 			}
 		}
 	}
+	if a.err != nil && context.Cause(ctx) == errBudget && !a.answer.CostGiven {
+		a.err = &eyrie.Error{Op: "dispatch", Subject: a.on.Name(), Kind: eyrie.Again, Class: classBudget, Charged: a.err.Charged, Err: errBudget}
+		a.cutShort = true
+	}
 }
 
 // take tells the scheduler once that the lane accepted the request.
@@ -210,10 +219,13 @@ func (a *attempt) charge() (eyrie.Charged, eyrie.Money) {
 // rest is what stays held for an attempt whose charge is unknown, when that is
 // less than what was reserved, and else 0.
 func (a *attempt) rest() eyrie.Money {
-	if a.err == nil || !a.err.PromptOnly {
-		return 0
+	switch {
+	case a.cutShort:
+		return max(1, a.floorAtCut)
+	case a.err != nil && a.err.PromptOnly:
+		return max(1, priced(a.on, a.task.gen.PromptTokens, 0))
 	}
-	return max(1, holdFor(a.on, a.task.gen.PromptTokens, 0))
+	return 0
 }
 
 // nextTurn prepares the conversation's next generation, or journals why there

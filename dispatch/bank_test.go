@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
@@ -40,7 +41,7 @@ func (f tariff) lane() *eyrie.Lane {
 	perToken := func(pico int64) eyrie.Price { return price(fmt.Sprintf("%d.%012d", pico/1e12, pico%1e12)) }
 	l := &eyrie.Lane{
 		Tag: f.Tag, Provider: f.Tag, PromptPrice: perToken(f.Prompt), OutputPrice: perToken(f.Output),
-		MaxOutput: f.MaxOutput, Overruns: f.Overruns,
+		MaxOutput: f.MaxOutput, Overruns: f.Overruns, Stops: f.Stops,
 	}
 	if f.Cached >= 0 {
 		l.CachedPrice = perToken(f.Cached)
@@ -201,7 +202,7 @@ func (b *bank) serve(ctx context.Context, o *order, r *eyrie.Request, tell func(
 		return a, &eyrie.Error{Kind: eyrie.Again, Class: "502", Charged: eyrie.ChargedNo}
 	case happens(h.Nameless):
 		b.count("nameless")
-		b.book(o, o.terms.charge(o.prompt, o.cached, o.completion), b.toGo(o, 0), false)
+		b.breakOff(ctx, o, 0)
 		return a, &eyrie.Error{Kind: eyrie.Again, Class: "connection"}
 	}
 	a.ID = o.id
@@ -218,12 +219,13 @@ func (b *bank) serve(ctx context.Context, o *order, r *eyrie.Request, tell func(
 		end = o.rng.IntN(o.completion + 1)
 	}
 	if came := b.write(ctx, end, tell); breaks || came < end {
+		b.count("cut")
 		b.breakOff(ctx, o, came)
 		return a, &eyrie.Error{Kind: eyrie.Again, Class: "stream cut", Err: context.Cause(ctx)}
 	}
 	cost := o.terms.charge(o.prompt, o.cached, o.completion)
 	b.book(o, cost, 0, false)
-	a.Content, a.FinishReason = "yes", eyrie.FinishStop
+	a.Content, a.FinishReason = strings.Repeat("yes ", o.completion), eyrie.FinishStop
 	a.Usage = eyrie.Usage{Given: true, PromptTokens: o.prompt, CachedTokens: o.cached, CompletionTokens: o.completion}
 	a.Cost, a.CostGiven = eyrie.Money(cost), true
 	a.Elapsed = b.toGo(o, 0)
@@ -269,7 +271,6 @@ func (b *bank) breakOff(ctx context.Context, o *order, came int) {
 	if ctx.Err() == nil && o.rng.IntN(3) == 0 {
 		cost = 0 // the vendor's own failure
 	}
-	b.count("cut")
 	b.book(o, cost, after, o.rng.IntN(100) < b.habits.NoBill)
 }
 

@@ -109,6 +109,8 @@ type Config struct {
 	// Sampling says how each row is sampled.
 	Sampling    *eyrie.Mix
 	Concurrency int
+	// Hold is how much is reserved for an attempt.
+	Hold Hold
 	// PaidAttempts bounds how often money may be spent on one generation
 	// without an accepted answer.
 	PaidAttempts int

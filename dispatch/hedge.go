@@ -139,29 +139,29 @@ func (s *scheduler) hedge(now time.Time) {
 		if t.over || t.copies > 1 || !known || !b.straggles(a, now) {
 			continue
 		}
-		l, hold := s.second(a, now)
+		l, r := s.second(a, now)
 		if l == nil {
 			continue
 		}
 		s.cfg.Log.Info("a slow answer is asked for once more", "set", t.gen.Set, "prompt", t.gen.PromptID,
 			"lane", a.lane.Tag, "second", l.Tag, "after", now.Sub(a.started).Round(time.Second))
 		s.hedged.started++
-		s.hedged.held = s.hedged.held.Add(hold)
-		s.start(t, l, hold, true, now)
+		s.hedged.held = s.hedged.held.Add(r.worst)
+		s.start(t, l, r, true, now)
 	}
 }
 
 // second picks the lane for a second copy: another one, with room, whose
 // reservation fits the budget and the share of it that hedges may use.
-func (s *scheduler) second(a *attempt, now time.Time) (*lane, eyrie.Money) {
-	l, hold, reason := s.pickBut(a.task, a.lane, now)
+func (s *scheduler) second(a *attempt, now time.Time) (*lane, reserved) {
+	l, r, reason := s.pickBut(a.task, a.lane, now)
 	if reason != route.Picked || a.task.avoid[l.Tag] {
-		return nil, 0
+		return nil, reserved{}
 	}
-	if used := s.hedged.held.Add(s.hedged.spent).Add(hold); hold > 0 && used > s.hedgeMoney() {
-		return nil, 0
+	if used := s.hedged.held.Add(s.hedged.spent).Add(r.worst); r.worst > 0 && used > s.hedgeMoney() {
+		return nil, reserved{}
 	}
-	return l, hold
+	return l, r
 }
 
 // hedgeMoney is what hedges may use in all.

@@ -91,6 +91,7 @@ type scheduler struct {
 	hedged    hedging
 	drift     drift
 	pause     pause
+	expect    expectations
 	rate      rateMeter
 	tokens    int64 // of accepted answers, with their bytes, for the rate
 	text      int64
@@ -155,6 +156,7 @@ func (s *scheduler) run() Result {
 			s.handle(m)
 			s.handleMore()
 		case <-tick.C:
+			s.keepBudget(time.Now())
 			s.publish(time.Now())
 		case <-wake.C:
 		case <-stopping:
@@ -296,7 +298,7 @@ func (s *scheduler) assign(now time.Time) {
 			return
 		}
 		t := st.peek()
-		l, hold, reason := s.pick(t, now)
+		l, held, reason := s.pick(t, now)
 		if l == nil {
 			switch {
 			case s.pause.holds() != "":
@@ -311,7 +313,7 @@ func (s *scheduler) assign(now time.Time) {
 			return
 		}
 		st.ready = st.ready[1:]
-		s.start(t, l, hold, false, now)
+		s.start(t, l, held, false, now)
 	}
 }
 
@@ -363,48 +365,44 @@ func (st *set) peek() *task {
 	return st.ready[0]
 }
 
+// reserved is what is reserved for an attempt, and what it costs at the worst.
+type reserved struct{ hold, worst eyrie.Money }
+
 // pick chooses a lane for a task.
-func (s *scheduler) pick(t *task, now time.Time) (*lane, eyrie.Money, route.Reason) {
+func (s *scheduler) pick(t *task, now time.Time) (*lane, reserved, route.Reason) {
 	return s.pickBut(t, nil, now)
 }
 
 // pickBut chooses a lane other than one.
-func (s *scheduler) pickBut(t *task, but *lane, now time.Time) (*lane, eyrie.Money, route.Reason) {
+func (s *scheduler) pickBut(t *task, but *lane, now time.Time) (*lane, reserved, route.Reason) {
 	cands := make([]route.Candidate, 0, len(s.lanes))
 	at := make([]*lane, 0, len(s.lanes))
+	worst := make([]eyrie.Money, 0, len(s.lanes))
 	for _, l := range s.inOrder(now) {
 		if l == but {
 			continue
 		}
-		cands = append(cands, route.Candidate{
-			Lane: l.Lane, Room: l.room(now), Hold: holdFor(l.Lane, t.gen.PromptTokens, t.maxTokens()),
-		})
-		at = append(at, l)
+		hold, most := s.reservation(t, l.Lane, now)
+		cands = append(cands, route.Candidate{Lane: l.Lane, Room: l.room(now), Hold: hold})
+		at, worst = append(at, l), append(worst, most)
 	}
-	free := s.cfg.Ledger.Free()
+	free := max(0, s.cfg.Ledger.Free()-s.spareMoney())
 	money := route.Money{Free: free, Share: free / eyrie.Money(max(1, s.cfg.Concurrency-s.running))}
 	i, reason := route.Pick(cands, money, func(l *eyrie.Lane) bool { return t.avoid[l.Tag] })
 	if i < 0 {
-		return nil, 0, reason
+		return nil, reserved{}, reason
 	}
-	return at[i], cands[i].Hold, reason
-}
-
-// holdFor is what is reserved for one attempt: the most it can be billed. Our
-// own count of the prompt is taken a little larger, for a server that wraps it
-// in a few more tokens than its template says.
-func holdFor(l *eyrie.Lane, promptTokens, maxTokens int) eyrie.Money {
-	return l.WorstCase(promptTokens+promptTokens/50+16, maxTokens)
+	return at[i], reserved{cands[i].Hold, worst[i]}, reason
 }
 
 // start reserves the money and starts the attempt.
-func (s *scheduler) start(t *task, l *lane, hold eyrie.Money, hedge bool, now time.Time) {
+func (s *scheduler) start(t *task, l *lane, r reserved, hedge bool, now time.Time) {
 	s.last++
-	if !s.cfg.Ledger.Reserve(s.last, hold) {
+	if !s.cfg.Ledger.Expect(s.last, r.hold, r.worst) {
 		panic("dispatch: the reservation does not fit what was free") // pick has compared them
 	}
 	t.tries++
-	a := &attempt{number: s.last, task: t, lane: l, on: l.Lane, hold: hold, asked: t.sampling(), started: now, try: t.tries, hedge: hedge}
+	a := &attempt{number: s.last, task: t, lane: l, on: l.Lane, hold: r.worst, asked: t.sampling(), started: now, try: t.tries, hedge: hedge}
 	a.slot = l.limiter.Start()
 	a.slot.Again = t.refusedBy == l
 	s.pause.started(a)

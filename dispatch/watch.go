@@ -55,11 +55,7 @@ func (s *scheduler) publish(now time.Time) {
 		})
 		missing += max(0, st.Target-s.shares[i].Have)
 	}
-	ratio := bytesPerToken
-	if s.tokens > 0 && s.text > 0 {
-		ratio = float64(s.text) / float64(s.tokens)
-	}
-	snap.TokensPerSecond = s.rate.add(now, s.bytes.Load()) / ratio
+	snap.TokensPerSecond = s.rate.add(now, s.bytes.Load()) / s.bytesPerToken()
 	if snap.TokensPerSecond > 1 {
 		snap.ETA = time.Duration(float64(missing) / snap.TokensPerSecond * float64(time.Second))
 	}

@@ -8,6 +8,11 @@
 //
 //	spent + in flight + unbilled ≤ budget
 //
+// That is the strict rule. A caller that prefers to keep more in flight can hold
+// what an attempt is expected to cost ([Ledger.Expect]), and has to watch it:
+// [Ledger.Raise] holds more for one that takes more, also past the budget.
+// Nothing below the worst case stays held for what has ended without a bill.
+//
 // A Ledger is a fold over the journal ([Ledger.Apply]), so starting a run and
 // going on with one are the same code. It is not safe for concurrent use.
 package ledger
@@ -30,8 +35,9 @@ type Ledger struct {
 
 type hold struct {
 	amount eyrie.Money
-	id     string // the vendor's id, once seen
-	ended  bool   // nothing more will come of the attempt but its bill
+	worst  eyrie.Money // what is held once it has ended without a bill
+	id     string      // the vendor's id, once seen
+	ended  bool        // nothing more will come of the attempt but its bill
 }
 
 // New returns a ledger of a budget, with nothing spent.
@@ -67,12 +73,36 @@ func (l *Ledger) Reserve(attempt int64, amount eyrie.Money) bool {
 	if amount > l.Free() {
 		return false
 	}
-	l.hold(attempt, amount)
+	l.hold(attempt, amount, amount)
 	return true
 }
 
-func (l *Ledger) hold(attempt int64, amount eyrie.Money) {
-	l.holds[attempt] = hold{amount: amount}
+// Expect is [Ledger.Reserve] of less than an attempt may cost: amount is held
+// while it runs, and worst when it ends without a bill.
+func (l *Ledger) Expect(attempt int64, amount, worst eyrie.Money) bool {
+	if amount > l.Free() {
+		return false
+	}
+	l.hold(attempt, amount, max(amount, worst))
+	return true
+}
+
+// Raise holds more for a running attempt than was expected to be enough, up to
+// its worst case and whether the budget has room for it or not. It never holds
+// less than before.
+func (l *Ledger) Raise(attempt int64, amount eyrie.Money) {
+	h, ok := l.holds[attempt]
+	if !ok || h.ended {
+		return
+	}
+	amount = max(h.amount, min(amount, h.worst))
+	l.inFlight = l.inFlight.Add(amount - h.amount)
+	h.amount = amount
+	l.holds[attempt] = h
+}
+
+func (l *Ledger) hold(attempt int64, amount, worst eyrie.Money) {
+	l.holds[attempt] = hold{amount: amount, worst: worst}
 	l.inFlight = l.inFlight.Add(amount)
 }
 
@@ -98,26 +128,27 @@ func (l *Ledger) Unknown(attempt int64) Bill {
 	h, ok := l.holds[attempt]
 	if ok && !h.ended {
 		l.inFlight -= h.amount
-		l.unbilled = l.unbilled.Add(h.amount)
-		h.ended = true
+		l.unbilled = l.unbilled.Add(h.worst)
+		h.amount, h.ended = h.worst, true
 		l.holds[attempt] = h
 	}
 	return Bill{attempt, h.id, h.amount}
 }
 
-// Lower reduces what is held for an attempt whose worst case is known to be
-// less than was thought. It never raises it.
-func (l *Ledger) Lower(attempt int64, amount eyrie.Money) {
+// Lower reduces the worst case of an attempt that is known to cost less than
+// was thought, and what is held for it. It never raises it.
+func (l *Ledger) Lower(attempt int64, worst eyrie.Money) {
 	h, ok := l.holds[attempt]
-	if !ok || amount >= h.amount {
+	if !ok || worst >= h.worst {
 		return
 	}
+	amount := min(h.amount, worst)
 	if h.ended {
 		l.unbilled -= h.amount - amount
 	} else {
 		l.inFlight -= h.amount - amount
 	}
-	h.amount = amount
+	h.amount, h.worst = amount, worst
 	l.holds[attempt] = h
 }
 
@@ -173,14 +204,15 @@ func (l *Ledger) Abandon() {
 	}
 }
 
-// Apply folds one journal record.
+// Apply folds one journal record. The journal knows the worst cases only: a
+// fold never holds less than the ledger of the process that wrote it.
 func (l *Ledger) Apply(r eyrie.Record) {
 	switch r := r.(type) {
 	case *eyrie.SessionRecord:
 		l.budget = r.Budget
 		l.Abandon()
 	case *eyrie.StartedRecord:
-		l.hold(r.Attempt, r.Hold)
+		l.hold(r.Attempt, r.Hold, r.Hold)
 	case *eyrie.SeenRecord:
 		l.Seen(r.Attempt, r.ID)
 	case *eyrie.EndedRecord:

@@ -324,3 +324,36 @@ func TestNoAmountIsTooLarge(t *testing.T) {
 		t.Errorf("free %d, want all but 5", l.Free())
 	}
 }
+
+func TestExpectedIsHeldWhileItRunsAndTheWorstAfterwards(t *testing.T) {
+	l := ledger.New(100)
+	if !l.Expect(1, 30, 80) || !l.Expect(2, 60, 90) || l.Expect(3, 11, 20) || !l.Expect(3, 10, 5) {
+		t.Fatal("what is expected is not what is compared with the budget")
+	}
+	check := func(what string, inFlight, unbilled, free eyrie.Money) {
+		t.Helper()
+		if l.InFlight() != inFlight || l.Unbilled() != unbilled || l.Free() != free {
+			t.Errorf("%s: in flight %d, unbilled %d, free %d; want %d, %d, %d", what, l.InFlight(), l.Unbilled(), l.Free(), inFlight, unbilled, free)
+		}
+	}
+	check("three run", 100, 0, 0)
+	l.Settle(3, 4)
+	check("one is billed", 90, 0, 6)
+	l.Raise(1, 20)
+	check("a raise lowers nothing", 90, 0, 6)
+	l.Raise(1, 70)
+	check("a raise passes the budget", 130, 0, 0)
+	l.Raise(1, 1000)
+	l.Raise(7, 1000)
+	check("a raise ends at the worst case, of what there is", 140, 0, 0)
+	l.Lower(1, 50)
+	check("the worst case is less than was thought", 110, 0, 0)
+	if b := l.Unknown(2); b.Held != 90 {
+		t.Errorf("%d is held for an end without a bill, want the worst case", b.Held)
+	}
+	l.Raise(2, 1000)
+	check("one has ended without a bill", 50, 90, 0)
+	l.Unknown(1)
+	l.Lower(2, 10)
+	check("what was cut is known to cost less", 0, 60, 36)
+}

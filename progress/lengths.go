@@ -58,20 +58,23 @@ func (l *Lengths) Quantile(q float64) int {
 	return 0
 }
 
-// Beyond is how long an answer becomes on average that has so many tokens
-// already; it is that many where none was as long.
-func (l *Lengths) Beyond(tokens int) int {
-	n, sum := 0, 0
+// Mean is how long they were on average; 0 where none was seen.
+func (l *Lengths) Mean() int {
+	sum := 0
+	for i, n := range l.counts {
+		sum += int(n) * top(i)
+	}
+	return sum / max(1, l.seen)
+}
+
+// Beyond are those of at least so many tokens: what may become of an answer
+// that has as many already.
+func (l *Lengths) Beyond(tokens int) (longer Lengths) {
 	for i := step(tokens); i < lengthSteps; i++ {
-		if t := top(i); t >= tokens {
-			n += int(l.counts[i])
-			sum += int(l.counts[i]) * t
-		}
+		longer.counts[i] = l.counts[i]
+		longer.seen += int(l.counts[i])
 	}
-	if n == 0 {
-		return tokens
-	}
-	return sum / n
+	return longer
 }
 
 // source is where answers came from.

@@ -45,15 +45,19 @@ func TestLengths(t *testing.T) {
 				sum += n
 			}
 			mean := sum / len(want[i:])
-			if got := all.Beyond(from); got < mean-mean/8 || got > mean+mean/8+1 {
+			longer := all.Beyond(from)
+			if got := longer.Mean(); got < mean-mean/8 || got > mean+mean/8+1 {
 				t.Errorf("up to %d: beyond %d they come to %d, want about %d", most, from, got, mean)
 			}
+			if got, exact := longer.Quantile(1), want[1999]; got < exact || got > exact+exact/8 {
+				t.Errorf("up to %d: the longest beyond %d is %d, want %d", most, from, got, exact)
+			}
 		}
-		if got := all.Beyond(4 * most); got < 4*most {
-			t.Errorf("an answer of %d becomes %d", 4*most, got)
+		if longer := all.Beyond(4 * most); longer.Seen() != 0 || longer.Mean() != 0 {
+			t.Errorf("%d answers had %d tokens", longer.Seen(), 4*most)
 		}
 	}
-	if here, all := progress.New().Lengths("x", "a"); here.Seen()+all.Seen()+all.Quantile(0.9) != 0 || all.Beyond(7) != 7 {
+	if here, all := progress.New().Lengths("x", "a"); here.Seen()+all.Seen()+all.Quantile(0.9)+all.Mean() != 0 {
 		t.Error("something is known of no answers")
 	}
 }

@@ -79,6 +79,7 @@ func (e *endpoint) lane() *eyrie.Lane {
 	}
 	slug, _, _ := strings.Cut(e.tag, "/")
 	l.Overruns = slices.Contains(overrunners, slug)
+	l.Stops = stopsBilling(l.Provider)
 	if e.tag == "" {
 		closeLane(l, "it has no tag to pin a request to")
 		return l
