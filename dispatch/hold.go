@@ -22,8 +22,8 @@ const (
 	// teach, and watches the streams: one that takes more has more reserved,
 	// and where the answers under way would pass the budget together, some are
 	// cut, on lanes that charge a stream that is cut for what came and no more.
-	// On other lanes a cut saves nothing, and the budget can be passed; see
-	// [Overshoot].
+	// On other lanes a cut saves nothing, and the budget can be passed, at the
+	// very worst by what all answers under way may cost beyond what they hold.
 	Expected
 )
 
@@ -103,6 +103,15 @@ func (s *scheduler) lengths(set, lane string, now time.Time) *progress.Lengths {
 		x.learned[at] = l
 	}
 	return l
+}
+
+// HighLength is the length that hardly an answer of a data set passes on any
+// lane, and what stands for it before enough of them are known.
+func HighLength(st *progress.State, set string, unknown int) int {
+	if _, all := st.Lengths(set, ""); all.Seen() >= enoughSeen {
+		return max(cutTokens, all.Quantile(highQuantile))
+	}
+	return max(cutTokens, unknown)
 }
 
 func knownLengths(st *progress.State, set, lane string) *progress.Lengths {

@@ -26,6 +26,8 @@ type planJSON struct {
 	Concurrency int                `json:"concurrency"`
 	Binds       plan.Binding       `json:"binds"`
 	Exposure    eyrie.Money        `json:"exposure"`
+	Hold        string             `json:"hold"`
+	Overshoot   eyrie.Money        `json:"overshoot"` // by so much the budget may be passed
 	Finish      float64            `json:"finish"`
 	Late        float64            `json:"late,omitzero"`
 	Sets        []plan.SetForecast `json:"sets"`
@@ -65,6 +67,7 @@ func (p *planned) json() *planJSON {
 		ToGo: p.ToGo, Tokens: p.Tokens, Bought: p.Bought, Made: p.Made, Low: p.Low, Expected: p.Expected, Worst: p.Worst,
 		Fit: p.Fit.String(), InFlight: p.InFlight, Concurrency: p.s.job.Concurrency, Binds: p.Binds, Exposure: p.Exposure,
 		Finish: seconds(p.Finish), Late: seconds(p.Late), Sets: p.Sets, Past: p.past,
+		Hold: p.s.job.Hold, Overshoot: overshoot(p.Forecast),
 		Rules: changesJSON(p.rules), WhatIf: changesJSON(p.whatIf),
 	}
 	for i := range p.Lanes {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/eyrie-ai/eyrie"
+	"github.com/eyrie-ai/eyrie/dispatch"
 	"github.com/eyrie-ai/eyrie/plan"
 	"github.com/eyrie-ai/eyrie/route"
 )
@@ -78,15 +79,25 @@ func (p *planned) printMoney(w io.Writer) {
 // bindings say what keeps the number of requests in flight where it is.
 var bindings = map[plan.Binding]string{
 	plan.BindsConcurrency: "concurrency allows no more",
-	plan.BindsMoney:       "the money left allows no more, as each holds what it may cost at the worst",
+	plan.BindsMoney:       "the money left allows no more, as each holds ",
 	plan.BindsLanes:       "the lanes took no more so far",
+}
+
+func (p *planned) binding() string {
+	if p.Binds == plan.BindsMoney {
+		return bindings[p.Binds] + heldEach[p.s.hold()]
+	}
+	return bindings[p.Binds]
 }
 
 func (p *planned) printTime(w io.Writer) {
 	if p.ToGo == 0 {
 		return
 	}
-	fmt.Fprintf(w, "in flight %d of %d, which hold %s at the worst: %s\n", p.InFlight, p.s.job.Concurrency, p.Exposure.Cents(), bindings[p.Binds])
+	fmt.Fprintf(w, "in flight %d of %d, which hold %s: %s\n", p.InFlight, p.s.job.Concurrency, p.Exposure.Cents(), p.binding())
+	if p.s.hold() == dispatch.Expected {
+		fmt.Fprintln(w, riskOf(p.Forecast))
+	}
 	if p.Tokens == 0 {
 		return
 	}

@@ -176,7 +176,10 @@ func (s *session) check(ctx context.Context, st *progress.State, led *ledger.Led
 			f.Expected.Cents(), f.Left.Cents(), s.job.File)}
 	}
 	if f.Binds == plan.BindsMoney {
-		scr.printf("the budget left allows %d requests in flight at first (each holds its worst case), of %d wanted\n", f.InFlight, s.job.Concurrency)
+		scr.printf("the budget left allows %d requests in flight at first (each holds %s), of %d wanted\n", f.InFlight, heldEach[s.hold()], s.job.Concurrency)
+	}
+	if s.hold() == dispatch.Expected {
+		scr.printf("%s\n", riskOf(f))
 	}
 	if f.Late > 0 {
 		scr.printf("warning: the deadline of %s will be missed by about %s (eyrie plan %s shows what would help)\n", s.job.Deadline, rough(f.Late), s.job.File)
@@ -237,7 +240,7 @@ func (a *app) dispatch(ctx context.Context, s *session, j *journal.Journal, st *
 	defer rd.Close()
 	cfg := dispatch.Config{
 		Run: path.Base(s.job.Output), Model: s.job.Model, Sampling: s.job.Mix(), Concurrency: s.job.Concurrency,
-		PaidAttempts: s.job.Attempts, OnLength: s.job.OnLength, RetryTokens: s.job.RetryTokens, Lanes: s.dispatchLanes(), Fit: s.job.Fit, Sort: s.job.Sort, Deadline: s.job.Deadline, Hedge: s.job.Hedge, Journal: j, State: st, Ledger: led,
+		PaidAttempts: s.job.Attempts, Hold: s.hold(), OnLength: s.job.OnLength, RetryTokens: s.job.RetryTokens, Lanes: s.dispatchLanes(), Fit: s.job.Fit, Sort: s.job.Sort, Deadline: s.job.Deadline, Hedge: s.job.Hedge, Journal: j, State: st, Ledger: led,
 		Count:        s.model.count,
 		Earlier:      earlier(root),
 		BillPatience: f.patience, Seed: uint64(time.Now().UnixNano()), Log: scr.logger(),

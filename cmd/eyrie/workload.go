@@ -5,6 +5,7 @@ import (
 
 	"github.com/eyrie-ai/eyrie"
 	"github.com/eyrie-ai/eyrie/dataset"
+	"github.com/eyrie-ai/eyrie/dispatch"
 	"github.com/eyrie-ai/eyrie/plan"
 	"github.com/eyrie-ai/eyrie/progress"
 )
@@ -186,6 +187,9 @@ func (v *workload) forecast(f *facts, change ...func(*plan.Input)) *plan.Forecas
 	}
 	for i := range v.sets {
 		in.Sets = append(in.Sets, v.input(i, f))
+	}
+	if v.s.hold() == dispatch.Expected {
+		in.Hold = expectedHold(in.Sets, f.state)
 	}
 	for _, c := range change {
 		c(&in)

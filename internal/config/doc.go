@@ -20,6 +20,10 @@
 //	attempts: 4                       paid attempts at one answer at most, 1 to 20
 //	on_length: keep                   what becomes of answers cut off at max_tokens: keep, drop or retry
 //	retry_max_tokens: 16384           with on_length: retry, the cap of the second try; twice the first
+//	hold: strict                      what is reserved for a request: strict is the most it may cost, so that
+//	                                  the budget is never passed; expected is what hardly one costs, which
+//	                                  keeps more in flight, and the plan says by how much the budget may be
+//	                                  passed
 //	fit: fail                         what gives way when the budget does not reach: fail refuses the job,
 //	                                  proportion ends every set equally far, sets fills them whole in
 //	                                  their order, longest-first the largest target first

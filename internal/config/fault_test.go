@@ -12,7 +12,7 @@ import (
 
 // known are the keys of each mapping, as faults list them.
 var known = strings.NewReplacer(
-	"{job}", "model, tokenizer, budget, output, thinking, seed, sampling, concurrency, attempts, on_length, retry_max_tokens, fit, deadline, sort, hedge, datasets, engines",
+	"{job}", "model, tokenizer, budget, output, thinking, seed, sampling, concurrency, attempts, hold, on_length, retry_max_tokens, fit, deadline, sort, hedge, datasets, engines",
 	"{dataset}", "name, path, tokens, samples, turns, tools, layout, seed_from",
 	"{openrouter}", "base_url, key_file, quantization, precision, only, ignore, prefer, max_price, min_status, min_uptime, data_collection, zdr, distillable, logprobs, catalogue_every",
 	"{sampling}", "temperature, top_p, top_k, min_p, seed, max_tokens, effort, stop, mix",
@@ -191,6 +191,8 @@ var faultTests = []struct {
 		`job.yaml:4:30: sampling.mix[0].mix: found an unknown key; it belongs under sampling; known here: weight, thinking, temperature, top_p, top_k, min_p, seed, max_tokens, effort, stop`},
 	{"thinking as a share", "output:", "thinking: 0.3\noutput:",
 		`job.yaml:4:11: thinking: found "0.3"; write true or false; a share of the rows is written as sampling.mix`},
+	{"hold of another kind", "output:", "hold: loose\noutput:",
+		`job.yaml:4:7: hold: found "loose"; allowed are strict, expected`},
 	{"a second try and one attempt", "output:", "attempts: 1\non_length: retry\noutput:",
 		`job.yaml:5:12: on_length: found a second try where attempts is 1; set attempts to 2 or more`},
 	{"a cap nobody asks for", "output:", "on_length: drop\nretry_max_tokens: 20000\noutput:",

@@ -21,6 +21,7 @@ func (r *reader) job(src []byte) *Job {
 		Sampling:    eyrie.Sampling{MaxTokens: 8192, Thinking: true},
 		Concurrency: 2000,
 		Attempts:    4,
+		Hold:        "strict",
 		OnLength:    eyrie.KeepCut,
 		Hedge:       defaultHedge,
 	}
@@ -46,6 +47,7 @@ func jobFields() []field[Job] {
 		{"sampling", "", (*reader).sampling},
 		{"concurrency", "", (*reader).concurrency},
 		{"attempts", "", (*reader).attempts},
+		{"hold", "", func(r *reader, v value, j *Job) { j.Hold, _ = r.choice(v, "strict", "expected") }},
 		{"on_length", "", (*reader).onLength},
 		{"retry_max_tokens", "", (*reader).retryTokens},
 		{"fit", "", (*reader).fit},

@@ -30,6 +30,7 @@ type Job struct {
 	RetryTokens int            // the cap of those that are asked for again; 0 for none
 	Concurrency int
 	Attempts    int
+	Hold        string        // strict or expected: what is reserved for a request
 	Fit         plan.Fit      // what gives way when the budget does not reach
 	Deadline    time.Duration // from the start of a session; 0 is as soon as can be
 	Sort        route.Sort    // in which order lanes are filled

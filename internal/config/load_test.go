@@ -73,6 +73,7 @@ func TestDefaults(t *testing.T) {
 		Sampling:    eyrie.Sampling{MaxTokens: 8192, Thinking: true},
 		Concurrency: 2000,
 		Attempts:    4,
+		Hold:        "strict",
 		OnLength:    eyrie.KeepCut,
 		Hedge:       0.02,
 		Datasets:    []config.Dataset{{Name: "code", Path: "prompts.jsonl", Tokens: 10_000_000, Samples: 1, Turns: "all", Tools: "exact", Layout: "auto"}},
@@ -100,6 +101,7 @@ concurrency: 100_000
 attempts: 2
 sort: throughput
 hedge: 0.5%
+hold: expected
 on_length: retry
 retry_max_tokens: 20_000
 datasets:
@@ -156,6 +158,7 @@ engines:
 		},
 		Concurrency: 100_000,
 		Attempts:    2,
+		Hold:        "expected",
 		OnLength:    eyrie.RetryCut,
 		Sort:        route.ByThroughput,
 		Hedge:       0.005,

@@ -72,6 +72,13 @@ sampling:
 # Paid attempts at one answer at most, 1 to 20.
 # attempts: 4
 
+# What is reserved for a request while it runs. strict is the most it may cost:
+# the budget is never passed. expected is what hardly one costs, as learned from
+# the answers. More run at once then, and streams are cut rather than pass the
+# budget, where a cut saves money. Where it does not, the budget can be passed,
+# and eyrie plan says by how much.
+# hold: strict
+
 # What becomes of an answer that max_tokens cut off: keep makes it a row, marked
 # by its finish reason; drop leaves it out, and its tokens do not count; retry
 # asks once more with a larger cap (twice max_tokens when none is given), and
