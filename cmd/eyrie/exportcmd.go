@@ -232,6 +232,11 @@ func (a *app) export(arg string, f exportFlags) error {
 		done = append(done, m)
 	}
 	printExport(a.stdout, filepath.Join(dest.Name(), dir), done)
+	for _, m := range done {
+		if man.removed(m.Set) {
+			fmt.Fprintf(a.stdout, "%s is not in the job file any more; what was bought for it is exported all the same\n", m.Set)
+		}
+	}
 	return nil
 }
 

@@ -130,7 +130,7 @@ func (a *app) run(ctx context.Context, jobPath string, f runFlags) error {
 	if err := s.check(ctx, st, led, f.partial, scr); err != nil {
 		return err
 	}
-	if err := s.begin(ctx, root, man, j, st, led.Budget()); err != nil {
+	if err := s.begin(ctx, root, man, j, st, led.Budget(), scr); err != nil {
 		return err
 	}
 	res, err := a.dispatch(ctx, s, j, st, led, root, f, scr)
@@ -188,7 +188,7 @@ func (s *session) check(ctx context.Context, st *progress.State, led *ledger.Led
 }
 
 // begin makes the run folder say what this session is, before any money moves.
-func (s *session) begin(ctx context.Context, root *os.Root, man *runManifest, j *journal.Journal, st *progress.State, budget eyrie.Money) error {
+func (s *session) begin(ctx context.Context, root *os.Root, man *runManifest, j *journal.Journal, st *progress.State, budget eyrie.Money, scr *screen) error {
 	for i := range man.Sets {
 		man.Sets[i].SHA256 = s.sets[i].Report().SHA256
 	}
@@ -196,8 +196,17 @@ func (s *session) begin(ctx context.Context, root *os.Root, man *runManifest, j 
 	if err != nil {
 		return err
 	}
-	if err := man.renamed(root, s.job.File); err != nil {
+	old, err := readManifest(root)
+	if err != nil {
 		return err
+	}
+	if old != nil {
+		if err := man.renamed(old, s.job.File); err != nil {
+			return err
+		}
+		for _, set := range man.carry(old) {
+			scr.printf("data set %s is not in the job file any more: its %d rows stay in the run and are exported, and nothing more is bought for it\n", set, st.Set(set).Rows)
+		}
 	}
 	if err := man.save(root, text); err != nil {
 		return err

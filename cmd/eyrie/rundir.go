@@ -50,6 +50,9 @@ type setInfo struct {
 	Seeded int64  `json:"seeded,omitzero"`
 	Path   string `json:"path"`
 	SHA256 string `json:"sha256,omitzero"`
+	// Removed is set where the job file does not have it any more. Its answers
+	// stay in the run and are exported.
+	Removed bool `json:"removed,omitzero"`
 }
 
 const runVersion = 1
@@ -163,19 +166,38 @@ func (f *frozen) same(now *frozen, job *config.Job) error {
 	return &exitError{exitConfig, errors.Join(errs...)}
 }
 
+// hasSet reports whether one of the data sets has a name.
+func hasSet(sets []setInfo, name string) bool {
+	return slices.ContainsFunc(sets, func(s setInfo) bool { return s.Name == name })
+}
+
+// carry takes over the data sets that the run had and the job file has no more,
+// and returns those that it had until now.
+func (m *runManifest) carry(old *runManifest) (removed []string) {
+	for _, was := range old.Sets {
+		if hasSet(m.Sets, was.Name) {
+			continue
+		}
+		if !was.Removed {
+			removed = append(removed, was.Name)
+		}
+		was.Removed, was.Target = true, 0
+		m.Sets = append(m.Sets, was)
+	}
+	return removed
+}
+
+// removed reports whether the job file has a data set of the run no more.
+func (m *runManifest) removed(set string) bool {
+	return slices.ContainsFunc(m.Sets, func(s setInfo) bool { return s.Name == set && s.Removed })
+}
+
 // renamed refuses a data set that is one of the run's under another name: its
 // answers would be bought again.
-func (m *runManifest) renamed(root *os.Root, job string) error {
-	old, err := readManifest(root)
-	if err != nil || old == nil {
-		return err
-	}
-	named := func(sets []setInfo, name string) bool {
-		return slices.ContainsFunc(sets, func(s setInfo) bool { return s.Name == name })
-	}
+func (m *runManifest) renamed(old *runManifest, job string) error {
 	for _, was := range old.Sets {
 		for _, is := range m.Sets {
-			if was.SHA256 != "" && was.SHA256 == is.SHA256 && !named(m.Sets, was.Name) && !named(old.Sets, is.Name) {
+			if was.SHA256 != "" && was.SHA256 == is.SHA256 && !hasSet(m.Sets, was.Name) && !hasSet(old.Sets, is.Name) {
 				return &exitError{exitConfig, fmt.Errorf("%s: data set %s is the file that this run knows as %s, and under a new name its answers would be bought again; call it %s, or name another output folder",
 					job, is.Name, was.Name, was.Name)}
 			}
@@ -188,6 +210,9 @@ func describe(s any) string {
 	b, err := json.Marshal(s)
 	if err != nil {
 		return err.Error()
+	}
+	if string(b) == "null" {
+		return "none"
 	}
 	return string(b)
 }

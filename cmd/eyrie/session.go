@@ -144,7 +144,7 @@ func (s *session) manifest() *runManifest {
 		m.Frozen.Mix = s.job.Mix()
 	}
 	for i, d := range s.job.Datasets {
-		m.Sets = append(m.Sets, setInfo{d.Name, d.Tokens, s.seeded[i], d.Path, s.sets[i].Report().SHA256})
+		m.Sets = append(m.Sets, setInfo{Name: d.Name, Target: d.Tokens, Seeded: s.seeded[i], Path: d.Path, SHA256: s.sets[i].Report().SHA256})
 	}
 	return m
 }
