@@ -217,6 +217,41 @@ func goWrongAt(t *testing.T, at int, fault faultfs.Fault) (reached bool) {
 	return reached
 }
 
+// TestKilledAtEveryOperation kills the process at each of its operations, while
+// the machine goes on: the next process builds on names and bytes that are seen
+// and may not be on the disk, and must not acknowledge what a power failure
+// after that takes away.
+func TestKilledAtEveryOperation(t *testing.T) {
+	for _, happened := range []bool{false, true} {
+		for at, more := 0, true; more; at++ {
+			synctest.Test(t, func(t *testing.T) {
+				w, disk := newWitness(), faultfs.New(uint64(at))
+				more = false
+				disk.Inject(func(op faultfs.Op) faultfs.Fault {
+					if op.N != at {
+						return faultfs.Fault{}
+					}
+					more = true
+					return faultfs.Fault{Crash: true, Happened: happened, Short: 100}
+				})
+				if j, err := w.open(t, disk); err == nil {
+					w.story(j, 0, 12)
+					w.close(j)
+				}
+				disk = disk.Restart()
+				j, err := w.open(t, disk)
+				if err != nil {
+					t.Fatalf("killed at operation %d: %v", at, err)
+				}
+				w.append(j, 1000)
+				disk = disk.Reboot()
+				w.close(j) // of the process that is gone
+				w.finish(t, disk)
+			})
+		}
+	}
+}
+
 // TestCrashSchedules lets journals live several lives, each with its own
 // misfortune, on disks that lose what was not synced.
 func TestCrashSchedules(t *testing.T) {

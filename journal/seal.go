@@ -132,10 +132,11 @@ func (s *sealer) seal(j sealJob) error {
 	if err != nil || c.packed {
 		return err
 	}
+	// Where a power failure brings it back, it is as good as what took its place.
 	if err := s.fs.Remove(plainPath(j.number)); err != nil && !os.IsNotExist(err) {
 		return err
 	}
-	return s.fs.SyncDir(dirName)
+	return nil
 }
 
 // gently adds lines to the packer. After a frame it rests for some times as long
