@@ -5,6 +5,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"github.com/eyrie-ai/eyrie"
 	"github.com/eyrie-ai/eyrie/internal/faultfs"
@@ -148,24 +149,27 @@ func TestAppendOfNothing(t *testing.T) {
 
 // TestSealingThatFailsLosesNothing: the segment stays as it was.
 func TestSealingThatFailsLosesNothing(t *testing.T) {
-	w, disk := newWitness(), faultfs.New(1)
-	j, err := w.open(t, disk)
-	if err != nil {
-		t.Fatal(err)
-	}
-	disk.Inject(func(op faultfs.Op) faultfs.Fault {
-		if strings.Contains(op.Name, ".zst") || strings.Contains(op.Name, ".idx") {
-			return faultfs.Fault{Err: syscall.ENOSPC}
-		}
-		return faultfs.Fault{}
-	})
-	w.story(j, 0, 40)
-	if err := w.close(j); err == nil || !strings.Contains(err.Error(), "sealing segment 00000") || !strings.Contains(err.Error(), "nothing is lost") {
-		// The sealer may not have come to it before Close; then all is well.
+	synctest.Test(t, func(t *testing.T) {
+		w, disk := newWitness(), faultfs.New(1)
+		j, err := w.open(t, disk)
 		if err != nil {
-			t.Errorf("Close says %v", err)
+			t.Fatal(err)
 		}
-	}
-	disk.Inject(nil)
-	w.finish(t, disk.Reboot())
+		disk.Inject(func(op faultfs.Op) faultfs.Fault {
+			if strings.Contains(op.Name, ".zst") || strings.Contains(op.Name, ".idx") {
+				return faultfs.Fault{Err: syscall.ENOSPC}
+			}
+			return faultfs.Fault{}
+		})
+		w.story(j, 0, 40)
+		synctest.Wait() // for the sealer
+		if err := w.close(j); err != nil {
+			t.Errorf("everything is durable, and Close says %v", err)
+		}
+		if err := j.Unsealed(); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "sealing segment 000001") || !strings.Contains(err.Error(), "nothing is lost") {
+			t.Errorf("Unsealed says %v", err)
+		}
+		disk.Inject(nil)
+		w.finish(t, disk.Reboot())
+	})
 }

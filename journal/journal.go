@@ -36,6 +36,7 @@ type Journal struct {
 
 	closing  sync.Once
 	closeErr error
+	unsealed error // written before closing is done
 
 	// Owned by the writer goroutine, and by Close after it.
 	file   File
@@ -237,6 +238,11 @@ func (j *Journal) Close() error {
 	return j.closeErr
 }
 
+// Unsealed says, once the journal is closed, why full segments could not be
+// packed; nil where nothing kept them from it. Nothing is lost by that: they
+// stay as they are, and the next run packs them.
+func (j *Journal) Unsealed() error { return j.unsealed }
+
 func (j *Journal) close() error {
 	j.mu.Lock()
 	j.closed = true
@@ -244,10 +250,10 @@ func (j *Journal) close() error {
 	nudge(j.hurry)
 	j.mu.Unlock()
 	<-j.stopped
-	sealing := j.sealer.stop()
+	j.unsealed = j.sealer.stop()
 	if j.err != nil {
 		j.file.Close() // whatever it says, nothing more is claimed of the file
 		return errors.Join(j.rescue(), j.unlock())
 	}
-	return errors.Join(sealing, j.file.Close(), j.unlock())
+	return errors.Join(j.file.Close(), j.unlock())
 }

@@ -153,6 +153,9 @@ func (a *app) run(ctx context.Context, jobPath string, f runFlags) error {
 		}
 		res.Err = errors.Join(res.Err, err) // what was under way could not be kept
 	}
+	if err := j.Unsealed(); err != nil {
+		scr.printf("warning: %v\n", err)
+	}
 	s.compareAccount(ctx, st, led, scr)
 	a.summary(s, st, res, f.json)
 	return s.verdict(res)
