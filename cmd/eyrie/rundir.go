@@ -98,7 +98,7 @@ func readManifest(root *os.Root) (*runManifest, error) {
 // makeRunDir opens or makes the run directory of a job, and refuses one whose
 // run asked something else.
 func makeRunDir(job *config.Job, now *runManifest) (*os.Root, error) {
-	if err := os.MkdirAll(job.Output, 0o755); err != nil {
+	if err := durable.MkdirAll(job.Output); err != nil {
 		return nil, err
 	}
 	root, err := os.OpenRoot(job.Output)

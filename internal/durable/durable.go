@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"syscall"
 )
 
@@ -56,6 +57,34 @@ func WriteBytes(root *os.Root, name string, b []byte) error {
 		_, err := w.Write(b)
 		return err
 	})
+}
+
+// MkdirAll makes a directory and those above it that are missing, durably: the
+// name of each is on the disk when it returns. That of the last one is so also
+// where it was there already, for whoever made it may have died before that.
+func MkdirAll(name string) error {
+	name = filepath.Clean(name)
+	above := filepath.Dir(name)
+	switch _, err := os.Stat(name); {
+	case errors.Is(err, fs.ErrNotExist) && above != name:
+		if err := MkdirAll(above); err != nil {
+			return err
+		}
+		if err := os.Mkdir(name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	case err != nil:
+		return err
+	}
+	root, err := os.OpenRoot(above)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil // it is not ours, and was not made now
+	}
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return SyncDir(root, ".")
 }
 
 // SyncDir makes the names in the directory dir under root durable.

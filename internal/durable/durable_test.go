@@ -266,3 +266,21 @@ func TestALockGoesWithItsProcess(t *testing.T) {
 	}
 	release()
 }
+
+func TestMkdirAll(t *testing.T) {
+	base := t.TempDir()
+	for _, name := range []string{"a", "a", "a/b/../b/c/d", "a/b", "."} {
+		if err := durable.MkdirAll(filepath.Join(base, name)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if info, err := os.Stat(filepath.Join(base, "a/b/c/d")); err != nil || !info.IsDir() {
+		t.Errorf("a/b/c/d: %v, %v", info, err)
+	}
+	if err := os.WriteFile(filepath.Join(base, "file"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := durable.MkdirAll(filepath.Join(base, "file/below")); err == nil {
+		t.Error("a directory was made below a file")
+	}
+}
