@@ -195,7 +195,7 @@ func (l *Local) SetDown(down bool) {
 		return
 	}
 	l.stopped = make(chan struct{})
-	l.written, l.answers = 0, 0
+	l.written = 0
 }
 
 // SetModel has the server serve the model under another name, as a server that
