@@ -45,6 +45,7 @@ type Lane struct {
 	Tiers     []Tier
 	Context   int // most tokens of prompt and completion together; 0 unstated
 	MaxOutput int // most tokens of a completion; 0 unstated
+	AtOnce    int // requests it works on at once; 0 unstated
 	// Overruns is set where the endpoint is known not to enforce max_tokens.
 	Overruns bool
 	// Stops is set where a stream that is cut is known to be charged for what

@@ -90,7 +90,11 @@ func (a *app) doctor(ctx context.Context, path string, f doctorFlags) error {
 		d.fail("job file", "", err)
 		return &exitError{code: exitConfig}
 	}
-	d.ok("job file", "%s: %s, %d data sets, budget %s", path, d.job.Model, len(d.job.Datasets), d.job.Budget.Cents())
+	budgeted := "no budget, since nothing is bought"
+	if d.job.Bought() {
+		budgeted = "budget " + d.job.Budget.Cents()
+	}
+	d.ok("job file", "%s: %s, %d data sets, %s", path, d.job.Model, len(d.job.Datasets), budgeted)
 	d.s = &session{job: d.job}
 	defer d.s.close()
 	prompts := d.tokenizer() && d.prompts()
@@ -197,7 +201,15 @@ func (d *doctor) endpoints(ctx context.Context) bool {
 		d.fail("endpoints", "", err)
 		return false
 	}
+	own := map[*eyrie.Lane]*local{}
+	for _, l := range d.s.locals {
+		own[l.lane] = l
+	}
 	for _, l := range d.s.lanes() {
+		if o := own[l]; o != nil {
+			d.server(o)
+			continue
+		}
 		detail := fmt.Sprintf("%s may answer: %s, $%s and $%s per million tokens", l.Tag, l.Quantization, perMillion(l.PromptPrice), perMillion(l.OutputPrice))
 		if l.Overruns {
 			d.warn("endpoints", "its own maximum is held for each request; leave it out with ignore", "%s, and it does not keep to max_tokens", detail)
@@ -206,6 +218,20 @@ func (d *doctor) endpoints(ctx context.Context) bool {
 		d.ok("endpoints", "%s", detail)
 	}
 	return true
+}
+
+// server says what a server of one's own is.
+func (d *doctor) server(l *local) {
+	switch f := &l.facts; {
+	case l.away != nil:
+		d.warn("server", "the run begins without it, and it gets work when it comes", "%s: %v", l.lane.Tag, l.away)
+	case !f.IDs:
+		d.warn("server", "its rows are made from text and certified by their counts; SGLang and vLLM return ids", "%s: %s", l.lane.Tag, l.describe())
+	case !f.Metrics:
+		d.warn("server", "start it with its metrics on (sglang: --enable-metrics), so that its load decides how much it gets", "%s: %s", l.lane.Tag, l.describe())
+	default:
+		d.ok("server", "%s: %s", l.lane.Tag, l.describe())
+	}
 }
 
 // maxSkew is how far clocks may be apart before it is worth a word.

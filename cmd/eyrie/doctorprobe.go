@@ -71,10 +71,39 @@ func (d *doctor) probe(ctx context.Context, budget eyrie.Money) {
 			d.report(lp.finding())
 		}
 	}
+	for _, l := range d.s.locals {
+		if d.askOwn(ctx, l) {
+			answered++
+		}
+	}
 	if answered == 0 {
 		d.fail("probe", "", errors.New("no endpoint answered"))
 	}
 	d.ok("probe", "%s spent of %s, %s held for bills that did not come in time", p.led.Spent(), budget, p.led.Unbilled())
+}
+
+// askOwn asks a server of one's own one question, which costs nothing.
+func (d *doctor) askOwn(ctx context.Context, l *local) bool {
+	if l.away != nil {
+		return false // it has been said
+	}
+	req := &eyrie.Request{
+		Generation: &eyrie.Generation{Messages: []eyrie.Message{{Role: eyrie.User, Content: "Count to twenty."}}, PromptTokens: probePrompt},
+		Model:      d.job.Model, Sampling: eyrie.Sampling{MaxTokens: probeTokens, Thinking: true}, Lane: l.lane, Run: "doctor", Attempt: 1,
+	}
+	for ev, err := range l.Stream(ctx, req) {
+		if ev.Kind != eyrie.Ended {
+			continue
+		}
+		if err != nil {
+			d.fail("probe", "", err)
+			return false
+		}
+		a := ev.Answer
+		d.ok("probe", "%s: %d tokens in %v, %d ids of them came, %d of the prompt", l.lane.Tag,
+			a.Usage.CompletionTokens, a.Elapsed.Round(time.Millisecond), len(a.CompletionIDs), len(a.PromptIDs))
+	}
+	return true
 }
 
 // finding prints a probe.

@@ -187,7 +187,7 @@ const enoughAnswers = 20
 func (f *facts) laneInputs(lanes []*eyrie.Lane, concurrency int) []plan.LaneInput {
 	var out []plan.LaneInput
 	for _, l := range lanes {
-		in := plan.LaneInput{Lane: l, Speed: l.Health.Throughput, Wait: l.Health.Latency, Source: plan.FromList, Waste: plan.PriorWaste}
+		in := plan.LaneInput{Lane: l, Speed: l.Health.Throughput, Wait: l.Health.Latency, Source: plan.FromList, Waste: plan.PriorWaste, Slots: l.AtOnce}
 		if m := f.lanes[l.Name()]; m != nil && m.answers >= enoughAnswers && m.writing > 0 {
 			in.Speed = float64(m.tokens) / m.writing.Seconds()
 			in.Wait = m.wait / time.Duration(m.answers)

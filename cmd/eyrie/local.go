@@ -194,7 +194,7 @@ func (a *app) joinLocal(ctx context.Context, s *session, e config.Engine) error 
 		}
 		l.away = err
 	}
-	l.lane.Context = l.facts.Context
+	l.lane.Context, l.lane.AtOnce = l.facts.Context, l.atOnce()
 	s.catalogue = append(s.catalogue, v)
 	return nil
 }
@@ -218,8 +218,21 @@ func (s *session) anyThere(tell func(format string, args ...any)) error {
 
 // dispatchLane is the lane as the run takes it.
 func (l *local) dispatchLane() dispatch.Lane {
-	most := cmp.Or(l.conf.Concurrency, l.job.Concurrency)
-	return dispatch.Lane{Lane: l.lane, Engine: l, Limit: limit.Config{Max: min(most, l.job.Concurrency)}}
+	most := min(cmp.Or(l.conf.Concurrency, l.job.Concurrency), l.job.Concurrency)
+	return dispatch.Lane{Lane: l.lane, Engine: l, Limit: limit.Config{Start: min(l.facts.AtOnce, most), Max: most}}
+}
+
+// atOnce is how many requests the server works on at once, as far as anybody
+// says; 0 unstated.
+func (l *local) atOnce() int {
+	switch own, said := l.conf.Concurrency, l.facts.AtOnce; {
+	case own == 0:
+		return said
+	case said == 0:
+		return own
+	default:
+		return min(own, said)
+	}
 }
 
 // describe says what the server is, for people.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -182,6 +183,9 @@ func printVerdicts(w io.Writer, s *session) {
 			fmt.Fprintf(w, "%s is %s by the job file: %s\n", v.Lane.Tag, v.Claim.Label, v.Claim.Note)
 		}
 	}
+	for _, l := range s.locals {
+		fmt.Fprintf(w, "%s is yours: %s\n", l.lane.Tag, l.describe())
+	}
 	fmt.Fprintf(w, "%d of %d may answer\n", len(s.lanes()), len(s.catalogue))
 }
 
@@ -191,7 +195,7 @@ const none = "–"
 // precisionCell marks what the user says, and keeps the label beside it.
 func precisionCell(v *route.Verdict) string {
 	if v.Claim == nil {
-		return v.Lane.Quantization
+		return cmp.Or(v.Lane.Quantization, none)
 	}
 	return fmt.Sprintf("%s (yours; listed %s)", v.Claim.Label, v.Lane.Quantization)
 }

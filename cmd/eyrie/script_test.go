@@ -49,6 +49,9 @@ func TestScripts(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(model, "tiktoken.model"), vocab, 0o644); err != nil {
 				return err
 			}
+			if err := ownServers(env, vocab); err != nil {
+				return err
+			}
 			env.Setenv("API", api.URL+"/api/v1")
 			env.Setenv("CONTROL", control.URL)
 			env.Setenv("HOME", env.WorkDir)
@@ -60,6 +63,7 @@ func TestScripts(t *testing.T) {
 			"job":      jobCmd,
 			"balance":  balanceCmd,
 			"knobs":    knobsCmd,
+			"ownjob":   ownJobCmd,
 		},
 	})
 }
