@@ -112,7 +112,7 @@ func (a *attempt) prepare(ask func() (*Ask, error)) *eyrie.Error {
 func (a *attempt) limits() stream.Limits {
 	l := a.client.Limits
 	if !a.ask.Stream {
-		l.FirstContent, l.Silence = l.Whole, l.Whole
+		l.FirstContent, l.Silence = 2*l.Whole, 2*l.Whole
 	}
 	return l
 }
