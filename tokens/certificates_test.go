@@ -19,6 +19,7 @@ import (
 var (
 	answers = flag.Int("answers", 4200, "how many emulated answers TestCertificates measures")
 	padding = flag.Float64("padding", 0.03, "share of control tokens beside which the emulated model leaves white space")
+	only    = flag.String("only", "", "measure only servers with this in their name")
 	learned = flag.Bool("habits", false, "print what the surveys found")
 )
 
@@ -275,6 +276,9 @@ func TestCertificates(t *testing.T) {
 	p.padding = *padding
 	out := newReport()
 	for i, sv := range servers {
+		if !strings.Contains(sv.name, *only) {
+			continue
+		}
 		src := func(t testing.TB, number, size int) []sample {
 			q := p.from(7, uint64(i)<<32|uint64(number))
 			samples := make([]sample, size)
@@ -326,6 +330,10 @@ func (sv server) judge(t *testing.T, plain, surveyed, easy *tally) {
 		}
 		if surveyed.overdone(plain.wrong() + 0.005) {
 			t.Errorf("%s: a survey made certificates worse: %.2f %% false, before %.2f %%", sv.name, 100*surveyed.wrong(), 100*plain.wrong())
+		}
+	case sv.repeatsIDs: // of answers with several calls none is certified
+		if surveyed.overdone(0.01) {
+			t.Errorf("%s: %.2f %% of the certificates are false", sv.name, 100*surveyed.wrong())
 		}
 	default:
 		if surveyed.underdone(0.97) {

@@ -39,6 +39,9 @@ var scenarios = []struct {
 	{"emulator, miscounts", func(s *emulator.Scenario) {
 		s.Faults = []emulator.Fault{{Kind: "usage", Value: "undercount", Rate: 0.2}, {Kind: "usage", Value: "overcount", Rate: 0.2}}
 	}, server{miscounts: true}},
+	{"emulator, repeats call ids", func(s *emulator.Scenario) {
+		s.Faults = []emulator.Fault{{Kind: "tool", Value: "duplicate_id"}}
+	}, server{repeatsIDs: true}},
 }
 
 // TestEmulatedCertificates is [TestCertificates] over the emulator: the rows of

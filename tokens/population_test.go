@@ -42,6 +42,7 @@ type server struct {
 	written     bool // hands the arguments of earlier calls on as they were written
 	ids         ids  // returned beside the text
 	names       names
+	repeatsIDs  bool // gives all calls of an answer the id of the first
 }
 
 // ids says what ids a server returns.
@@ -90,6 +91,7 @@ var servers = []server{
 	{name: "names some tokens without bytes", names: gaps},
 	{name: "does not name control tokens", names: noControl},
 	{name: "names two tokens as one", names: merged},
+	{name: "repeats call ids", repeatsIDs: true},
 }
 
 // population makes samples from a seed.
@@ -460,6 +462,9 @@ func (sv server) answer(p *population, s sampled, pieces [][]int32, prompt int) 
 	for i, c := range s.calls {
 		if sv.rewriteIDs {
 			c.ID = fmt.Sprintf("call_%08x%d", p.rng.Uint32(), i)
+		}
+		if sv.repeatsIDs {
+			c.ID = s.calls[0].ID
 		}
 		if sv.respace {
 			b, _ := chat.AppendJSON(nil, []byte(c.Arguments), chat.Spaced)

@@ -172,7 +172,7 @@ func (b *builder) callForms(rds []reading, history int) []reading {
 	given := b.answer.ToolCalls
 	overall, local := b.numbered(history), b.numbered(0)
 	first := given
-	if !slices.ContainsFunc(given, func(c eyrie.ToolCall) bool { return nativeID(c.ID) }) || repeated(given) {
+	if mixedIDs(given) != "" || !nativeID(given[0].ID) {
 		first = overall
 	}
 	for i := range rds {
@@ -194,16 +194,6 @@ func (b *builder) callForms(rds []reading, history int) []reading {
 		})
 	}
 	return rds
-}
-
-// repeated reports whether two calls have the same id.
-func repeated(calls []eyrie.ToolCall) bool {
-	for i := range calls {
-		if slices.ContainsFunc(calls[:i], func(c eyrie.ToolCall) bool { return c.ID == calls[i].ID }) {
-			return true
-		}
-	}
-	return false
 }
 
 func (b *builder) numbered(from int) []eyrie.ToolCall {

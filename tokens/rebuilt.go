@@ -31,6 +31,33 @@ func undecidable(a *eyrie.Answer) string {
 	case lostBytes(a):
 		return "the text holds replacement characters, so bytes were lost"
 	}
+	return mixedIDs(a.ToolCalls)
+}
+
+// mixedIDs says why the ids of tool calls may be the server's as well as the
+// model's own, or nothing. Ids that all look like the model's are taken for its
+// own, and ids of which none does for the server's. But the model numbers its
+// calls, and writes the tool's name into the id: one that stands under two
+// calls, or under another tool, was put there by somebody else, and nothing tells
+// which of them is still the model's. It has the same number of tokens.
+func mixedIDs(calls []eyrie.ToolCall) string {
+	native := 0
+	for i := range calls {
+		id := calls[i].ID
+		if !nativeID(id) {
+			continue
+		}
+		native++
+		if !namesTool(id, calls[i].Name) {
+			return fmt.Sprintf("tool call %d is of %q and has the id %q: the server's, or the model's", i, calls[i].Name, id)
+		}
+		if j := slices.IndexFunc(calls[:i], func(c eyrie.ToolCall) bool { return c.ID == id }); j >= 0 {
+			return fmt.Sprintf("tool calls %d and %d have the same id %q: the server's, or the model's", j, i, id)
+		}
+	}
+	if native > 0 && native < len(calls) {
+		return "some ids of its tool calls look like the model's and some do not"
+	}
 	return ""
 }
 
@@ -39,6 +66,15 @@ func undecidable(a *eyrie.Answer) string {
 func lostBytes(a *eyrie.Answer) bool {
 	return strings.Contains(a.Reasoning, replacement) || strings.Contains(a.Content, replacement) ||
 		slices.ContainsFunc(a.ToolCalls, func(c eyrie.ToolCall) bool { return strings.Contains(c.Arguments, replacement) })
+}
+
+// namesTool reports whether a call's id, as the model writes it, has the tool's
+// name before its number.
+func namesTool(id, name string) bool {
+	if i := strings.LastIndexByte(id, ':'); i >= 0 {
+		id = id[:i]
+	}
+	return strings.HasSuffix(id, name)
 }
 
 // fit is a sequence of ids that has the counts that were billed.

@@ -128,6 +128,29 @@ func TestRowFromText(t *testing.T) {
 			reasoning:  -1,
 			known:      eyrie.KnownCounted,
 		}, {
+			name: "calls of one id",
+			answer: eyrie.Answer{Reasoning: "The cat", FinishReason: "tool_calls", ToolCalls: []eyrie.ToolCall{
+				{ID: "functions.f:0", Name: "f", Arguments: `{}`}, {ID: "functions.f:0", Name: "f", Arguments: `{}`}}},
+			completion: "The cat</think>" + section + begin + "functions.f:0" + args + `{}` + end + begin + "functions.f:1" + args + `{}` + end + closing + imEnd,
+			reasoning:  -1,
+			known:      eyrie.KnownRetokenised,
+			reason:     `completion: tool calls 0 and 1 have the same id "functions.f:0": the server's, or the model's`,
+		}, {
+			name:       "an id of another tool",
+			answer:     eyrie.Answer{Reasoning: "The cat", ToolCalls: []eyrie.ToolCall{{ID: "functions.g:0", Name: "f", Arguments: `{}`}}, FinishReason: "tool_calls"},
+			completion: "The cat</think>" + section + begin + "functions.f:0" + args + `{}` + end + closing + imEnd,
+			reasoning:  -1,
+			known:      eyrie.KnownRetokenised,
+			reason:     `completion: tool call 0 is of "f" and has the id "functions.g:0"`,
+		}, {
+			name: "ids of two kinds",
+			answer: eyrie.Answer{Reasoning: "The cat", FinishReason: "tool_calls", ToolCalls: []eyrie.ToolCall{
+				{ID: "functions.f:0", Name: "f", Arguments: `{}`}, {ID: "call_1", Name: "f", Arguments: `{}`}}},
+			completion: "The cat</think>" + section + begin + "functions.f:0" + args + `{}` + end + begin + "functions.f:1" + args + `{}` + end + closing + imEnd,
+			reasoning:  -1,
+			known:      eyrie.KnownRetokenised,
+			reason:     "completion: some ids of its tool calls look like the model's and some do not",
+		}, {
 			name:       "reasoning left in the content",
 			answer:     eyrie.Answer{Content: "The cat sat.</think>The cat.", FinishReason: "stop"},
 			completion: "The cat sat.</think>The cat." + imEnd,

@@ -239,7 +239,7 @@ func (s *speller) call(c *eyrie.ToolCall, last bool) error {
 		return errors.New("the token that begins it is missing")
 	}
 	id := s.stretch()
-	if !bytes.Contains(concat(id), []byte(c.Name)) {
+	if !namesTool(strings.TrimSpace(string(concat(id))), c.Name) {
 		return fmt.Errorf("its id is %.80q, and its name %q", concat(id), c.Name)
 	}
 	if err := s.part("id", string(concat(id)), id); err != nil {

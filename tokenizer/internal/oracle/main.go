@@ -121,7 +121,7 @@ func fromModules(kimi, openAI *string) error {
 // must be.
 func moduleFolder(module string) (string, error) {
 	cmd := exec.Command("go", "mod", "download", "-json", module)
-	cmd.Env, cmd.Dir = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off"), os.TempDir()
+	cmd.Env, cmd.Dir = append(cmd.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off"), os.TempDir()
 	out, err := cmd.Output()
 	var info struct{ Dir, Error string }
 	if jsonErr := json.Unmarshal(out, &info); jsonErr != nil || info.Dir == "" {
