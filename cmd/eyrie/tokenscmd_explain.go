@@ -18,6 +18,7 @@ import (
 type explainFlags struct {
 	tokenizer, ids, dataset, color string
 	confident                      float64
+	json                           bool
 }
 
 func (a *app) explainCmd() *cobra.Command {
@@ -34,9 +35,13 @@ Where true ids are known, from the engine or from the file that --ids names, the
 first piece that differs is shown side by side with the true one. The file holds
 JSON lines {"id":…,"ids":[…]}, where id is the row's id, its key or the vendor's
 generation id, and ids are those of the whole row or of its completion alone; a
-train.jsonl and the books of eyrie emulate will do.`,
+train.jsonl and the books of eyrie emulate will do.
+
+With --json all of this is one line of JSON a row, every reading with it. A count
+that is not known is left out.`,
 		Example: `  eyrie tokens explain runs/first code-0001/t0/s0
-  eyrie tokens explain job.yaml 5f0c1a52f3f0b9a1c7d0a4be7cf4a9e2 --ids books.jsonl`,
+  eyrie tokens explain job.yaml 5f0c1a52f3f0b9a1c7d0a4be7cf4a9e2 --ids books.jsonl
+  eyrie tokens explain runs/first code-0001/t0/s0 --json | jq .readings[0]`,
 		Args: exactArgs("RUN", "ID"),
 		RunE: func(_ *cobra.Command, args []string) error { return a.explain(args[0], args[1], f) },
 	}
@@ -44,6 +49,7 @@ train.jsonl and the books of eyrie emulate will do.`,
 	cmd.Flags().StringVar(&f.ids, "ids", "", "a file of true ids to compare with")
 	cmd.Flags().StringVar(&f.dataset, "dataset", "", "the data set, where several have the id (default all)")
 	cmd.Flags().StringVar(&f.color, "color", "auto", colorHelp)
+	cmd.Flags().BoolVar(&f.json, "json", false, "print a line of JSON for each row")
 	cmd.Flags().Float64Var(&f.confident, "confident", tokens.Confidence, "how sure a row of text must be to be certified, as for eyrie export")
 	return cmd
 }
@@ -78,7 +84,7 @@ func (a *app) explain(run, id string, f explainFlags) error {
 		if f.dataset != "" && it.Generation.Set != f.dataset {
 			continue
 		}
-		if found++; found > 1 {
+		if found++; found > 1 && !f.json {
 			fmt.Fprintln(a.stdout)
 		}
 		if err := e.explain(it); err != nil {
@@ -104,22 +110,35 @@ func (x *explainer) explain(it *harvest.Item) error {
 	if it.Err != nil && it.Record.Drop == "" {
 		return fmt.Errorf("%s has no row: %w", it.ID(), it.Err)
 	}
-	lane := it.Record.Lane
-	lanes, err := surveyLanes(x.h, x.model.rebuilder.Confident(x.flags.confident), []string{lane})
+	name := it.Record.Lane
+	lanes, err := surveyLanes(x.h, x.model.rebuilder.Confident(x.flags.confident), []string{name})
 	if err != nil {
 		return err
 	}
-	thinking, answer := bool(it.Sampling.Thinking), it.Record.Answer()
-	exp, err := lanes[lane].r.Explain(&it.Generation, thinking, answer)
+	lane := lanes[name]
+	exp, err := lane.r.Explain(&it.Generation, bool(it.Sampling.Thinking), it.Record.Answer())
 	if err != nil {
 		return fmt.Errorf("%s has no row: %w", it.ID(), err)
 	}
 	it.Doubt(&exp.Row)
-	x.printHead(it, exp, lanes[lane])
+	compared, err := x.compare(it, exp, lane.r)
+	if err != nil {
+		return err
+	}
+	if x.flags.json {
+		return printJSON(x.w, x.line(it, exp, lane, compared))
+	}
+	x.printHead(it, exp, lane)
 	x.printCounts(exp)
 	x.printReadings(exp.Readings)
-	return x.compare(it, exp, lanes[lane].r)
+	for i := range compared {
+		x.printDifference(&compared[i])
+	}
+	return nil
 }
+
+// reason says in words why a row has its class.
+func reason(row *eyrie.Row) string { return cmpOr(row.Reason, classWords(row.Known)) }
 
 func (x *explainer) printHead(it *harvest.Item, e *tokens.Explanation, lane *surveyedLane) {
 	class := x.paint.paint(red, e.Row.Known.String())
@@ -131,7 +150,7 @@ func (x *explainer) printHead(it *harvest.Item, e *tokens.Explanation, lane *sur
 	fmt.Fprintf(w, "key\t%s\n", it.Generation.Key)
 	fmt.Fprintf(w, "answer\t%s on %s, finish reason %s\n", cmpOr(it.Record.ID, "without an id"), it.Record.Lane, it.Record.FinishReason)
 	fmt.Fprintf(w, "class\t%s\n", class)
-	fmt.Fprintf(w, "reason\t%s\n", cmpOr(e.Row.Reason, classWords(e.Row.Known)))
+	fmt.Fprintf(w, "reason\t%s\n", reason(&e.Row))
 	if it.Err != nil {
 		fmt.Fprintf(w, "exported\tno: %v\n", it.Err)
 	}
@@ -224,14 +243,28 @@ func (x *explainer) printReadings(readings []tokens.Reading) {
 	}
 }
 
-// compare shows where the row parts from ids that are known from elsewhere.
-func (x *explainer) compare(it *harvest.Item, e *tokens.Explanation, r *tokens.Rebuilder) error {
+// comparison is a part of a row beside ids that are known from elsewhere.
+type comparison struct {
+	part, source string
+	ours, truth  []int32
+}
+
+// first is where the two part; it is false where they are the same.
+func (c *comparison) first() (at int, ok bool) {
+	for at < min(len(c.ours), len(c.truth)) && c.ours[at] == c.truth[at] {
+		at++
+	}
+	return at, at < max(len(c.ours), len(c.truth))
+}
+
+// compare lays the row beside ids that are known from elsewhere, if any are.
+func (x *explainer) compare(it *harvest.Item, e *tokens.Explanation, r *tokens.Rebuilder) ([]comparison, error) {
 	ours, truth, source := e.Row, eyrie.Row{}, ""
 	switch {
 	case x.flags.ids != "":
 		ids, err := readTrueIDs(x.flags.ids, it.ID(), it.Generation.Key.String(), it.Record.ID)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		truth, source = ids.row(&ours), x.flags.ids
 	case len(it.Record.CompletionIDs) > 0:
@@ -241,20 +274,19 @@ func (x *explainer) compare(it *harvest.Item, e *tokens.Explanation, r *tokens.R
 		answer.PromptIDs, answer.CompletionIDs = nil, nil
 		var err error
 		if ours, err = r.Row(&it.Generation, bool(it.Sampling.Thinking), answer); err != nil {
-			return err
-		}
-	default:
-		return nil
-	}
-	for _, part := range []struct {
-		name        string
-		ours, truth []int32
-	}{{"prompt", ours.PromptIDs, truth.PromptIDs}, {"completion", ours.CompletionIDs, truth.CompletionIDs}} {
-		if part.truth != nil {
-			x.printDifference(part.name, source, part.ours, part.truth)
+			return nil, err
 		}
 	}
-	return nil
+	var out []comparison
+	for _, c := range []comparison{
+		{"prompt", source, ours.PromptIDs, truth.PromptIDs},
+		{"completion", source, ours.CompletionIDs, truth.CompletionIDs},
+	} {
+		if c.truth != nil {
+			out = append(out, c)
+		}
+	}
+	return out, nil
 }
 
 // row brings the ids of a line into the parts of a row. ids of a whole row begin
@@ -277,25 +309,22 @@ func (t *trueIDs) row(ours *eyrie.Row) eyrie.Row {
 // nearby is how many pieces are shown before and after the first difference.
 const nearby = 3
 
-func (x *explainer) printDifference(part, source string, ours, truth []int32) {
-	at := 0
-	for at < min(len(ours), len(truth)) && ours[at] == truth[at] {
-		at++
-	}
-	if at == len(ours) && at == len(truth) {
-		fmt.Fprintf(x.w, "\n%s: all %d ids are those of %s\n", part, at, source)
+func (x *explainer) printDifference(c *comparison) {
+	at, differ := c.first()
+	if !differ {
+		fmt.Fprintf(x.w, "\n%s: all %d ids are those of %s\n", c.part, at, c.source)
 		return
 	}
-	fmt.Fprintf(x.w, "\n%s: differs from %s at token %d (%d ids ours, %d theirs)\n", part, source, at, len(ours), len(truth))
+	fmt.Fprintf(x.w, "\n%s: differs from %s at token %d (%d ids ours, %d theirs)\n", c.part, c.source, at, len(c.ours), len(c.truth))
 	t := pieceTable{x.paint, x.model.tokenizer, x.w}
 	w := tabwriter.NewWriter(x.w, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(w, "  TOKEN\tOURS\t\tTHEIRS\t\n")
-	for i := max(0, at-nearby); i < min(at+nearby+1, max(len(ours), len(truth))); i++ {
+	for i := max(0, at-nearby); i < min(at+nearby+1, max(len(c.ours), len(c.truth))); i++ {
 		mark := " "
 		if i == at {
 			mark = ">"
 		}
-		fmt.Fprintf(w, "%s %d\t%s\t%s\n", mark, i, t.cell(ours, i), t.cell(truth, i))
+		fmt.Fprintf(w, "%s %d\t%s\t%s\n", mark, i, t.cell(c.ours, i), t.cell(c.truth, i))
 	}
 	w.Flush()
 }

@@ -465,12 +465,36 @@ func TestExplain(t *testing.T) {
 	if byKey != got {
 		t.Errorf("by its key\n%s", byKey)
 	}
+	explained := func(id string, args ...string) (line map[string]any) {
+		t.Helper()
+		got, _ := program(t, exitDone, "", append([]string{"tokens", "explain", runDir, id, "--json"}, args...)...)
+		if strings.Count(got, "\n") != 1 {
+			t.Errorf("%q is not one line", got)
+		}
+		if err := json.Unmarshal([]byte(got), &line); err != nil {
+			t.Fatal(err)
+		}
+		return line
+	}
+	line := explained(good.ID)
+	prompt := line["tokens"].(map[string]any)["prompt"].(map[string]any)
+	plain := line["readings"].([]any)[0].(map[string]any)
+	if line["id"] != good.ID || line["key"] != good.Key.String() || line["class"] != "counted" ||
+		prompt["ours"] != float64(good.PromptTokens) || prompt["billed"] != prompt["ours"] ||
+		plain["fits"] != true || len(plain["assumes"].([]any)) != 0 {
+		t.Errorf("%v", line)
+	}
 	differs := false
 	for _, bad := range refused[:min(20, len(refused))] {
 		got, _ = program(t, exitDone, "", "tokens", "explain", runDir, bad.ID, "--ids", books)
 		want(got, `^class +(mismatch|retokenised)$`, `^reason +completion: `, `^prompt: all [0-9]+ ids are those of .*books.jsonl$`)
 		if differs = strings.Contains(got, "differs from"); differs {
 			want(got, `^completion: differs from .*books.jsonl at token [0-9]+ \([0-9]+ ids ours, [0-9]+ theirs\)$`, `^> [0-9]+ +[0-9]+ +"`)
+			parts := explained(bad.ID, "--ids", books)["compared"].([]any)
+			part := parts[len(parts)-1].(map[string]any)
+			if part["part"] != "completion" || part["differs_at"] == nil || part["our_token"] == nil {
+				t.Errorf("%v", part)
+			}
 			break
 		}
 	}
