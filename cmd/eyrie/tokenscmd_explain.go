@@ -75,7 +75,7 @@ func (a *app) explain(run, id string, f explainFlags) error {
 	if err != nil {
 		return err
 	}
-	e := explainer{a.stdout, paint, h, model, f}
+	e := explainer{a.stdout, columns(a.stdout), paint, h, model, f}
 	found := 0
 	for it, err := range h.Find(id) {
 		if err != nil {
@@ -100,6 +100,7 @@ func (a *app) explain(run, id string, f explainFlags) error {
 // explainer explains rows of one run.
 type explainer struct {
 	w     io.Writer
+	width int // of the terminal; 0 is none
 	paint painter
 	h     *harvest.Harvest
 	model *modelFolder
@@ -145,7 +146,8 @@ func (x *explainer) printHead(it *harvest.Item, e *tokens.Explanation, lane *sur
 	if e.Row.Known.Certified() {
 		class = x.paint.paint(green, e.Row.Known.String())
 	}
-	w := tabwriter.NewWriter(x.w, 0, 8, 2, ' ', 0)
+	var table strings.Builder
+	w := tabwriter.NewWriter(&table, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(w, "row\t%s of set %s\n", it.ID(), it.Generation.Set)
 	fmt.Fprintf(w, "key\t%s\n", it.Generation.Key)
 	fmt.Fprintf(w, "answer\t%s on %s, finish reason %s\n", cmpOr(it.Record.ID, "without an id"), it.Record.Lane, it.Record.FinishReason)
@@ -156,6 +158,7 @@ func (x *explainer) printHead(it *harvest.Item, e *tokens.Explanation, lane *sur
 	}
 	fmt.Fprintf(w, "lane\t%s\n", lane.words())
 	w.Flush()
+	hang(x.w, table.String(), strings.Index(table.String(), it.ID()), x.width)
 }
 
 // classWords say why a row has a class when nothing stood in the way.
@@ -221,7 +224,8 @@ func (x *explainer) printReadings(readings []tokens.Reading) {
 		}
 	}
 	fmt.Fprintf(x.w, "\n%d readings tried, %d fit the bill\n", len(readings), fits)
-	w := tabwriter.NewWriter(x.w, 0, 8, 2, ' ', 0)
+	var table strings.Builder
+	w := tabwriter.NewWriter(&table, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(w, "CHANCE\tTOKENS\tREASONING\tASSUMES\n")
 	for _, rd := range readings[:min(len(readings), shownReadings)] {
 		chance, assumed := "-", "nothing: the answer as it came"
@@ -238,6 +242,7 @@ func (x *explainer) printReadings(readings []tokens.Reading) {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%s\n", chance, rd.Tokens, rd.Reasoning, assumed)
 	}
 	w.Flush()
+	hang(x.w, table.String(), strings.Index(table.String(), "ASSUMES"), x.width)
 	if more := len(readings) - shownReadings; more > 0 {
 		fmt.Fprintf(x.w, "and %d more\n", more)
 	}

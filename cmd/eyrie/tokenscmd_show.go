@@ -4,7 +4,12 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/term"
 
 	"github.com/eyrie-ai/eyrie/tokenizer"
 )
@@ -92,4 +97,55 @@ func (t *pieceTable) piece(id int32, trained bool) string {
 		return t.paint(green, strconv.Quote(string(b)))
 	}
 	return strconv.Quote(string(b))
+}
+
+// columns is how wide the terminal is that stream leads to; 0 where it is none.
+func columns(stream any) int {
+	f, ok := stream.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+// hang writes a table whose last column, of text, begins at the given column.
+// Lines that are wider than width are broken between words, and go on under that
+// column. With width 0 nothing is broken.
+func hang(w io.Writer, table string, column, width int) {
+	const narrow = 12 // columns that are too few for text
+	if width-column < narrow {
+		column = 2
+	}
+	for line := range strings.Lines(table) {
+		line = strings.TrimRight(line, " \n")
+		for width-column >= narrow && utf8.RuneCountInString(line) > width && !strings.Contains(line, "\x1b") {
+			at := breakAt(line, column, width)
+			if at == 0 {
+				break
+			}
+			fmt.Fprintln(w, strings.TrimRight(line[:at], " "))
+			line = strings.Repeat(" ", column) + strings.TrimLeft(line[at:], " ")
+		}
+		fmt.Fprintln(w, line)
+	}
+}
+
+// breakAt is the last space behind the column with which a line fits, or else
+// the first; 0 where there is none.
+func breakAt(line string, column, width int) int {
+	at, n := 0, 0
+	for i, r := range line {
+		if n > width && at > 0 {
+			break
+		}
+		if r == ' ' && n > column {
+			at = i
+		}
+		n++
+	}
+	return at
 }
