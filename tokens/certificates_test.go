@@ -111,12 +111,13 @@ const (
 // cause says what let a wrong row pass.
 func (s *sample) cause(row eyrie.Row) string {
 	cause := causeOther
+	assumed := strings.Contains(row.Reason, "assuming ")
 	switch {
 	case !slices.Equal(row.PromptIDs, s.prompt):
 		cause = causePrompt
 	case s.lost:
 		cause = causeTrim
-	case !s.canonical && row.Reason == "" && len(row.CompletionIDs) == len(s.completion):
+	case !s.canonical && !assumed && len(row.CompletionIDs) == len(s.completion):
 		cause = causeEqual
 	case !s.canonical:
 		cause = causeLonger
@@ -125,7 +126,7 @@ func (s *sample) cause(row eyrie.Row) string {
 	case s.answer.Usage.CompletionTokens != len(s.completion):
 		cause = causeBill
 	}
-	if row.Reason != "" {
+	if assumed {
 		cause += ", assumed"
 	}
 	return cause
@@ -317,7 +318,8 @@ func (sv server) judge(t *testing.T, plain, surveyed, easy *tally) {
 			t.Errorf("%s: %d rows are not labelled engine", sv.name, n)
 		}
 	case sv.names == byBytes || sv.names == noEndName:
-		if n := plain.rows - plain.class[eyrie.KnownLogprobs]; n > 0 {
+		// A few could be text in the place of bytes, for all that an answer tells.
+		if n := plain.rows - plain.class[eyrie.KnownLogprobs]; more(n, 0.001, plain.rows) {
 			t.Errorf("%s: %d rows are not labelled logprobs", sv.name, n)
 		}
 	case sv.miscounts:

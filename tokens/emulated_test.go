@@ -22,7 +22,7 @@ var emulated = flag.Int("emulated", 1400, "how many answers of the emulator Test
 var scenarios = []struct {
 	name   string
 	change func(*emulator.Scenario)
-	judge  server
+	judge  server // asked for logprobs where it names tokens
 }{
 	{"emulator", func(s *emulator.Scenario) {}, server{}},
 	{"emulator, space kept", func(s *emulator.Scenario) { s.Text.TrailingSpace = 0.05 }, server{}},
@@ -42,6 +42,16 @@ var scenarios = []struct {
 	{"emulator, repeats call ids", func(s *emulator.Scenario) {
 		s.Faults = []emulator.Fault{{Kind: "tool", Value: "duplicate_id"}}
 	}, server{repeatsIDs: true}},
+	{"emulator, names tokens", func(s *emulator.Scenario) {
+		s.Text.TrailingSpace, s.Text.TrimReasoning = 0.05, true
+	}, server{names: byBytes}},
+	{"emulator, names tokens by text", func(s *emulator.Scenario) {
+		s.Text.TrailingSpace, s.Text.TrimReasoning = 0.05, true
+		s.Faults = []emulator.Fault{{Kind: "logprobs", Value: "text_bytes"}}
+	}, server{names: byText, trimReason: true}},
+	{"emulator, names two tokens as one", func(s *emulator.Scenario) {
+		s.Faults = []emulator.Fault{{Kind: "logprobs", Value: "merged", Rate: 0.5}}
+	}, server{names: merged}},
 }
 
 // TestEmulatedCertificates is [TestCertificates] over the emulator: the rows of
@@ -51,7 +61,7 @@ func TestEmulatedCertificates(t *testing.T) {
 	out := newReport()
 	for i, sc := range scenarios {
 		src := func(t testing.TB, number, size int) []sample {
-			return emulatedBatch(t, p.from(11, uint64(i)<<32|uint64(number)), sc.change, size)
+			return emulatedBatch(t, p.from(11, uint64(i)<<32|uint64(number)), sc.change, sc.judge.names != noNames, size)
 		}
 		habits, tallies := measure(t, p.rebuild, src, max(1, *emulated/len(scenarios)))
 		out.add(sc.name, habits, tallies)
@@ -62,7 +72,7 @@ func TestEmulatedCertificates(t *testing.T) {
 }
 
 // emulatedBatch asks an emulator of its own for size answers.
-func emulatedBatch(t testing.TB, p *population, change func(*emulator.Scenario), size int) []sample {
+func emulatedBatch(t testing.TB, p *population, change func(*emulator.Scenario), logprobs bool, size int) []sample {
 	sc := emulator.DefaultScenario()
 	sc.Text.MedianTokens = 120
 	change(&sc)
@@ -78,7 +88,7 @@ func emulatedBatch(t testing.TB, p *population, change func(*emulator.Scenario),
 	for i := range samples {
 		x := &samples[i]
 		x.generation, x.thinking = p.generation(), p.chance(0.85)
-		x.answer = ask(t, s, x.generation, x.thinking, p.chance(0.05))
+		x.answer = ask(t, s, x.generation, x.thinking, p.chance(0.05), logprobs)
 		place[x.answer.ID] = i
 	}
 	for _, e := range s.Books() {
@@ -109,9 +119,13 @@ type emulatorRequest struct {
 	Messages  []emulatorMessage `json:"messages"`
 	Tools     jsontext.Value    `json:"tools,omitzero"`
 	MaxTokens int               `json:"max_tokens,omitzero"`
+	Logprobs  bool              `json:"logprobs,omitzero"`
 	Reasoning struct {
 		Enabled bool `json:"enabled"`
 	} `json:"reasoning"`
+	Provider struct {
+		RequireParameters bool `json:"require_parameters,omitzero"`
+	} `json:"provider,omitzero"`
 }
 
 type emulatorMessage struct {
@@ -131,12 +145,22 @@ type emulatorCall struct {
 	} `json:"function"`
 }
 
+// emulatorLogprob is a token. Its bytes are a list of numbers, or null.
+type emulatorLogprob struct {
+	Token   string  `json:"token"`
+	Bytes   *[]int  `json:"bytes"`
+	Logprob float64 `json:"logprob"`
+}
+
 // emulatorReply is a reply in one piece.
 type emulatorReply struct {
 	ID      string `json:"id"`
 	Choices []struct {
-		Finish  eyrie.FinishReason `json:"finish_reason"`
-		Message emulatorMessage    `json:"message"`
+		Finish   eyrie.FinishReason `json:"finish_reason"`
+		Message  emulatorMessage    `json:"message"`
+		Logprobs struct {
+			Content []emulatorLogprob `json:"content"`
+		} `json:"logprobs"`
 	} `json:"choices"`
 	Usage struct {
 		Prompt     int `json:"prompt_tokens"`
@@ -148,10 +172,11 @@ type emulatorReply struct {
 }
 
 // ask has the emulator answer a generation.
-func ask(t testing.TB, s http.Handler, g *eyrie.Generation, thinking, short bool) *eyrie.Answer {
+func ask(t testing.TB, s http.Handler, g *eyrie.Generation, thinking, short, logprobs bool) *eyrie.Answer {
 	t.Helper()
-	q := emulatorRequest{Model: "moonshotai/kimi-k2.5", Tools: g.Tools}
+	q := emulatorRequest{Model: "moonshotai/kimi-k2.5", Tools: g.Tools, Logprobs: logprobs}
 	q.Reasoning.Enabled = thinking
+	q.Provider.RequireParameters = logprobs // not every endpoint has them
 	if short {
 		q.MaxTokens = 60
 	}
@@ -188,6 +213,16 @@ func (r *emulatorReply) answer() *eyrie.Answer {
 	}
 	for _, call := range c.Message.ToolCalls {
 		a.ToolCalls = append(a.ToolCalls, eyrie.ToolCall{ID: call.ID, Name: call.Function.Name, Arguments: call.Function.Arguments})
+	}
+	for _, e := range c.Logprobs.Content {
+		l := eyrie.TokenLogprob{Token: e.Token, Logprob: e.Logprob}
+		if e.Bytes != nil {
+			l.Bytes = []byte{}
+			for _, b := range *e.Bytes {
+				l.Bytes = append(l.Bytes, byte(b))
+			}
+		}
+		a.Logprobs = append(a.Logprobs, l)
 	}
 	return a
 }
