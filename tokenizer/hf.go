@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/eyrie-ai/eyrie/tokenizer/internal/bpe"
 	"github.com/eyrie-ai/eyrie/tokenizer/internal/pattern"
 )
@@ -29,6 +31,7 @@ func readHF(name string, data []byte, config *configFile) (*recipe, error) {
 	}
 	r := hfReader{name, &recipe{file: name, dialect: pattern.Oniguruma}}
 	for _, step := range []func() error{
+		func() error { return r.modelType(file.Model) },
 		func() error { return r.normalizer(file.Normalizer) },
 		func() error { return r.preTokenizer(file.PreTokenizer) },
 		func() error { return r.decoder(file.Decoder) },
@@ -184,6 +187,19 @@ func (r hfReader) postProcessor(step *hfStep) error {
 		}
 	default:
 		return r.refuse("post_processor %q", step.Type)
+	}
+	return nil
+}
+
+// modelType refuses other kinds of model before anything is read that they do
+// not have, or have in another form.
+func (r hfReader) modelType(model jsontext.Value) error {
+	kind, err := firstMember(model, "type")
+	if err != nil {
+		return fmt.Errorf("tokenizer: %s: model: %w", r.name, err)
+	}
+	if kind != "" && kind != "BPE" {
+		return r.refuse("model type %q", kind)
 	}
 	return nil
 }

@@ -20,7 +20,15 @@ import (
 //
 // Load returns an error for whatever it could not reproduce exactly. The error
 // names the file, the place in it, and what is wrong or not supported.
-func Load(dir string) (*Tokenizer, error) { return LoadFS(os.DirFS(dir)) }
+func Load(dir string) (*Tokenizer, error) {
+	switch info, err := os.Stat(dir); {
+	case err != nil:
+		return nil, fmt.Errorf("tokenizer: %w", err)
+	case !info.IsDir():
+		return nil, fmt.Errorf("tokenizer: %s is a file: name the folder it is in", dir)
+	}
+	return LoadFS(os.DirFS(dir))
+}
 
 // LoadFS is [Load] for the root of a file system.
 func LoadFS(fsys fs.FS) (*Tokenizer, error) {

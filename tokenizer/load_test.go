@@ -3,8 +3,12 @@ package tokenizer_test
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +16,7 @@ import (
 
 	"github.com/eyrie-ai/eyrie/tokenizer"
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // spelling returns the byte-level spelling of text.
@@ -166,6 +171,20 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
+func TestLoadNotAFolder(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "tiktoken.model")
+	if err := os.WriteFile(file, tiktokenFile(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tokenizer.Load(file); err == nil || !strings.Contains(err.Error(), "is a file: name the folder it is in") {
+		t.Errorf("a file: %v", err)
+	}
+	if _, err := tokenizer.Load(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("nothing: %v", err)
+	}
+}
+
 func TestGzip(t *testing.T) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -202,6 +221,9 @@ func TestRefused(t *testing.T) {
 		want   string
 	}{
 		{"model", model("type", "Unigram"), `model type "Unigram" is not supported`},
+		{"model of another form", field("model", jsontext.Value(`{"type":"Unigram","vocab":[["a",0.5]]}`)), `model type "Unigram" is not supported`},
+		{"no model", field("model", nil), `model: missing, or no object`},
+		{"model of no kind", field("model", []int{1}), `model: missing, or no object`},
 		{"no merges", func(f object) { f["model"] = object{"vocab": object{}} }, `model type "" is not supported`},
 		{"dropout", model("dropout", 0.1), `dropout is not supported`},
 		{"prefix", model("continuing_subword_prefix", "##"), `continuing_subword_prefix is not supported`},

@@ -175,3 +175,26 @@ func decodeJSON(name string, data []byte, v any) error {
 	}
 	return nil
 }
+
+// firstMember returns the text of an object's member, if that is text and the
+// first of them, and else nothing: a big object is not read through for it.
+func firstMember(object jsontext.Value, name string) (string, error) {
+	d := jsontext.NewDecoder(bytes.NewReader(object))
+	if object == nil || d.PeekKind() != '{' {
+		return "", errors.New("missing, or no object")
+	}
+	for range 2 { // the brace and the name
+		tok, err := d.ReadToken()
+		if err != nil {
+			return "", err
+		}
+		if tok.Kind() == '"' && tok.String() != name || tok.Kind() == '}' {
+			return "", nil
+		}
+	}
+	if d.PeekKind() != '"' {
+		return "", nil
+	}
+	tok, err := d.ReadToken()
+	return tok.String(), err
+}
