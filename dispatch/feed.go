@@ -95,6 +95,9 @@ func (f *feeder) conversation(ctx context.Context, p *eyrie.Prompt, sample int) 
 		if !done {
 			return f.queue(ctx, c, turn)
 		}
+		if err := f.note(c); err != nil { // a repair may have lost it
+			return err
+		}
 		rec, err := cfg.Earlier(ref)
 		if err != nil {
 			return err
@@ -113,10 +116,8 @@ func (f *feeder) queue(ctx context.Context, c *conversation, turn int) error {
 	if !cfg.State.Claim(c.key(cfg.Model, turn)) {
 		return nil
 	}
-	if !cfg.State.HasPrompt(c.digest) {
-		if err := cfg.Journal.Note(c.record()); err != nil {
-			return err
-		}
+	if err := f.note(c); err != nil {
+		return err
 	}
 	t, err := f.run.prepare(f.index, c, turn)
 	if err != nil {
@@ -128,6 +129,14 @@ func (f *feeder) queue(ctx context.Context, c *conversation, turn int) error {
 	case <-ctx.Done():
 	}
 	return nil
+}
+
+// note writes a conversation into the journal, where it is not there.
+func (f *feeder) note(c *conversation) error {
+	if f.run.cfg.State.HasPrompt(c.digest) {
+		return nil
+	}
+	return f.run.cfg.Journal.Note(c.record())
 }
 
 func (c *conversation) key(model string, turn int) eyrie.Key {

@@ -1,6 +1,7 @@
 package harvest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -17,7 +18,30 @@ type conversation struct {
 	answers []*eyrie.Answer
 }
 
+// These are why an answer is no row although it was bought:
+// what it answers was lost, with a part of the journal that was damaged.
+var (
+	errNoPrompt = errors.New("its prompt was lost with a damaged part of the journal (run eyrie run again: it is written anew from the data set)")
+	errNoStart  = errors.New("the record of how it was asked was lost with a damaged part of the journal")
+	errNoTurn   = errors.New("a turn before it was lost with a damaged part of the journal (run eyrie run again: it is bought again)")
+)
+
+// orphan is an answer without what it answers.
+func (c *conversation) orphan(rd *journal.Reader, e *entry, id string, why error) (*Item, error) {
+	c.prompt = nil
+	rec, err := read[*eyrie.EndedRecord](rd, e.ref)
+	if err != nil {
+		return nil, err
+	}
+	return &Item{Record: rec, Err: why, Generation: eyrie.Generation{
+		Key: rec.Key, Set: e.set, PromptID: id, Prompt: e.prompt, Turn: e.turn, Sample: e.sample,
+	}}, nil
+}
+
 func (c *conversation) item(h *Harvest, rd *journal.Reader, e *entry) (*Item, error) {
+	if _, there := h.prompts[e.prompt]; !there {
+		return c.orphan(rd, e, e.prompt.String(), errNoPrompt)
+	}
 	if c.prompt == nil || c.digest != e.prompt {
 		rec, err := read[*eyrie.PromptRecord](rd, h.prompts[e.prompt].ref)
 		if err != nil {
@@ -36,6 +60,9 @@ func (c *conversation) item(h *Harvest, rd *journal.Reader, e *entry) (*Item, er
 	if cost, late := h.bills[rec.Attempt]; late && rec.Charged == eyrie.ChargedUnknown {
 		rec.Charged, rec.Cost = eyrie.ChargedYes, cost
 	}
+	if e.started == (journal.Ref{}) {
+		return c.orphan(rd, e, c.prompt.ID, errNoStart)
+	}
 	started, err := read[*eyrie.StartedRecord](rd, e.started)
 	if err != nil {
 		return nil, err
@@ -46,7 +73,7 @@ func (c *conversation) item(h *Harvest, rd *journal.Reader, e *entry) (*Item, er
 			return nil, err
 		}
 		if a == nil {
-			return nil, fmt.Errorf("harvest: turn %d of prompt %s stands without turn %d before it", e.turn, c.prompt.ID, len(c.answers))
+			return c.orphan(rd, e, c.prompt.ID, errNoTurn)
 		}
 		c.answers = append(c.answers, a)
 	}

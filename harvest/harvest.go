@@ -16,6 +16,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"slices"
 
@@ -103,7 +104,8 @@ func Open(run *os.Root) (*Harvest, error) {
 		e := &h.entries[i]
 		p, ok := h.prompts[e.prompt]
 		if !ok {
-			return nil, fmt.Errorf("harvest: the prompt %s of an answer in set %s is not in the journal", e.prompt, e.set)
+			e.ordinal = math.MaxInt // its prompt was lost; see orphan
+			continue
 		}
 		e.ordinal = p.ordinal
 	}

@@ -410,38 +410,6 @@ func TestADroppedAnswerIsNoRow(t *testing.T) {
 	}
 }
 
-func TestWhatIsMissingIsNamed(t *testing.T) {
-	t.Run("prompt", func(t *testing.T) {
-		root, _ := openRoot(t)
-		write(t, root, answer(asked{"s", 1, 0, 0})...)
-		if _, err := harvest.Open(root); err == nil || !strings.Contains(err.Error(), eyrie.Digest{1}.String()) {
-			t.Errorf("the error is %v, want the prompt's digest", err)
-		}
-	})
-	t.Run("turn", func(t *testing.T) {
-		root, _ := openRoot(t)
-		write(t, root, prompt("s", 1, 0))
-		write(t, root, answer(asked{"s", 1, 0, 0}, asked{"s", 1, 0, 2})...)
-		var got []string
-		for it, err := range open(t, root).Rows("s", plain) {
-			if err != nil {
-				got = append(got, err.Error())
-				continue
-			}
-			got = append(got, places([]*harvest.Item{it}))
-		}
-		if len(got) != 2 || got[0] != "1.0.0" || !strings.Contains(got[1], "p-1") {
-			t.Errorf("got %q, want the first turn and an error that names the prompt", got)
-		}
-	})
-	t.Run("journal", func(t *testing.T) {
-		root, _ := openRoot(t)
-		if _, err := harvest.Open(root); !errors.Is(err, journal.ErrNoJournal) {
-			t.Errorf("the error is %v, want ErrNoJournal", err)
-		}
-	})
-}
-
 func TestDamageEndsTheRows(t *testing.T) {
 	root, dir := openRoot(t)
 	write(t, root, prompt("s", 1, 0), prompt("s", 2, 1))
@@ -528,5 +496,37 @@ func TestBreakingOffLeavesNothingRunning(t *testing.T) {
 	})
 	if got := rows(t, h, "s"); len(got) != 100 {
 		t.Errorf("the next loop finds %d rows", len(got))
+	}
+}
+
+// TestWhatARepairLost costs the rows that need it, each with its reason, and no
+// others.
+func TestWhatARepairLost(t *testing.T) {
+	root, _ := openRoot(t)
+	recs := answer(asked{"s", 1, 0, 0}, asked{"s", 2, 0, 0}, asked{"s", 3, 0, 0}, asked{"s", 3, 0, 1}, asked{"s", 4, 0, 0})
+	recs = slices.Delete(recs, 2*4, 2*4+1) // how the last one was asked
+	recs = slices.Delete(recs, 2*2, 2*3)   // the first turn of the third
+	write(t, root, prompt("s", 1, 0), prompt("s", 3, 2), prompt("s", 4, 3))
+	write(t, root, recs...)
+	want := map[string]string{
+		"p-1/t0/s0": "", "p-3/t1/s0": "a turn before it was lost", "p-4/t0/s0": "how it was asked was lost",
+		eyrie.Digest{2}.String() + "/t0/s0": "its prompt was lost",
+	}
+	items := rows(t, open(t, root), "s")
+	if len(items) != len(want) {
+		t.Errorf("%d rows, want %d", len(items), len(want))
+	}
+	for _, it := range items {
+		why, known := want[it.ID()]
+		if !known || why == "" && it.Err != nil || why != "" && (it.Err == nil || !strings.Contains(it.Err.Error(), why)) {
+			t.Errorf("%s: %v, want %q", it.ID(), it.Err, why)
+		}
+	}
+}
+
+func TestAFolderWithoutAJournal(t *testing.T) {
+	root, _ := openRoot(t)
+	if _, err := harvest.Open(root); !errors.Is(err, journal.ErrNoJournal) {
+		t.Errorf("the error is %v, want ErrNoJournal", err)
 	}
 }
