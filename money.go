@@ -56,11 +56,17 @@ func (m Money) String() string {
 		sign, u = "-", -u
 	}
 	whole, frac := u/uint64(Dollar), u%uint64(Dollar)
-	f := strings.TrimRight(fmt.Sprintf("%012d", frac), "0")
-	for len(f) < 2 {
-		f += "0"
+	b := make([]byte, 0, len("-$9223372.036854775807"))
+	b = append(b, sign...)
+	b = append(b, '$')
+	b = strconv.AppendUint(b, whole, 10)
+	point := len(b)
+	b = strconv.AppendUint(b, frac+uint64(Dollar), 10) // with its leading zeros, behind a 1
+	b[point] = '.'
+	for len(b) > point+len(".00") && b[len(b)-1] == '0' {
+		b = b[:len(b)-1]
 	}
-	return sign + "$" + strconv.FormatUint(whole, 10) + "." + f
+	return string(b)
 }
 
 // Cents prints m in dollars rounded to the nearest cent, for people. Use
@@ -81,7 +87,10 @@ func (m Money) Decimal() string {
 }
 
 // MarshalText writes m as a decimal number of dollars.
-func (m Money) MarshalText() ([]byte, error) { return []byte(m.Decimal()), nil }
+func (m Money) MarshalText() ([]byte, error) { return m.AppendText(nil) }
+
+// AppendText appends what [Money.MarshalText] gives.
+func (m Money) AppendText(b []byte) ([]byte, error) { return append(b, m.Decimal()...), nil }
 
 // UnmarshalText reads what [Money.MarshalText] wrote.
 func (m *Money) UnmarshalText(b []byte) error {

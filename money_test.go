@@ -526,3 +526,10 @@ func FuzzParsePrice(f *testing.F) {
 		}
 	})
 }
+
+func BenchmarkMoneyString(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = eyrie.Money(2_530_000_001).String()
+	}
+}
