@@ -210,16 +210,15 @@ func (f *facts) left() eyrie.Money {
 	for _, set := range f.state.Sets() {
 		rows += set.Rows
 	}
-	left := f.ledger.Free()
-	if f.goesOn {
-		left += f.ledger.InFlight()
+	left := f.ledger.Budget() - f.ledger.Spent() // not what is free: the worst cases held may be more than there is
+	if !f.goesOn {
+		left -= f.ledger.InFlight()
 	}
 	for _, b := range f.ledger.Bills() {
-		if b.ID == "" {
-			continue
-		}
-		left += b.Held
-		if rows > 0 {
+		switch {
+		case b.ID == "":
+			left -= b.Held
+		case rows > 0:
 			left -= min(b.Held, f.ledger.Spent()/eyrie.Money(rows))
 		}
 	}
