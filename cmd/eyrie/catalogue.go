@@ -28,6 +28,14 @@ type engine struct {
 	policy route.Policy
 	zdr    bool
 	look
+	kept keptList
+}
+
+// keptList is the list that was kept last.
+type keptList struct {
+	name  string
+	terms string
+	again bool // it says what the one before it says
 }
 
 // look is a catalogue as it was read once, judged by a policy.
@@ -163,7 +171,7 @@ func (a *app) join(ctx context.Context, s *session, conf config.Engine, client *
 		return err
 	}
 	if eng.look, err = eng.read(ctx, s.job.Model); err != nil {
-		return &exitError{unread(client), err}
+		return eng.unread(ctx, s.job, conf.OpenRouter, err)
 	}
 	s.catalogue = append(s.catalogue, eng.verdicts...)
 	if o := conf.OpenRouter; client == nil && (o.ZDR || o.Distillable) {
@@ -172,13 +180,30 @@ func (a *app) join(ctx context.Context, s *session, conf config.Engine, client *
 	return a.checkNames(ctx, s.job.File, eng)
 }
 
-// unread is the exit code of a catalogue that cannot be read: whose fault that
-// is depends on where it was to come from.
-func unread(client *openrouter.Client) int {
-	if client == nil {
-		return exitConfig
+// unread explains a catalogue that cannot be read by the field of the job that
+// is to be looked at.
+func (e *engine) unread(ctx context.Context, job *config.Job, o *config.OpenRouter, err error) error {
+	vendor, _ := eyrie.AsError(err)
+	switch {
+	case e.client == nil, vendor != nil && vendor.Class == "404":
+		near := ""
+		if models, err := e.source.Models(ctx); err == nil {
+			near = didYouMean(job.Model, models)
+		}
+		return &exitError{exitConfig, fmt.Errorf("%s: model: %s has no endpoints here (%w)%s", job.File, job.Model, cause(err), near)}
+	case vendor != nil && vendor.Class == "connection":
+		return &exitError{exitRefused, fmt.Errorf("%s: %s: base_url: %s cannot be reached: %w; check the address and the network",
+			job.File, e.name, o.BaseURL, vendor.Err)}
 	}
-	return exitRefused
+	return &exitError{exitRefused, err}
+}
+
+// cause is a vendor's error without what is known of its meaning elsewhere.
+func cause(err error) error {
+	if e, ok := eyrie.AsError(err); ok && e.Err != nil {
+		return e.Err
+	}
+	return err
 }
 
 // read reads the engine's catalogue as it is now.
@@ -217,7 +242,11 @@ func (a *app) checkNames(ctx context.Context, where string, e *engine) error {
 		fmt.Fprintf(a.stderr, "note: %s: %s\n", e.name, n)
 	}
 	if err != nil {
-		return &exitError{exitConfig, fmt.Errorf("%s: %s: %w", where, e.name, err)}
+		var errs []error
+		for line := range strings.Lines(err.Error()) {
+			errs = append(errs, fmt.Errorf("%s: %s: %s", where, e.name, strings.TrimSuffix(line, "\n")))
+		}
+		return &exitError{exitConfig, errors.Join(errs...)}
 	}
 	return nil
 }
@@ -424,8 +453,32 @@ func (s *session) keepCatalogues(root *os.Root) error {
 	return nil
 }
 
-// keep stores the price list under the time of now.
+// keep stores the price list under the time of now. Of lists that offer the same
+// the first and the last stay.
 func (l *look) keep(root *os.Root) error {
-	name := fmt.Sprintf("%s-%s.json", time.Now().UTC().Format("20060102T150405.000Z"), l.engine.name)
-	return durable.WriteBytes(root, path.Join(catalogueDir, name), l.cat.Raw)
+	now := keptList{
+		name:  path.Join(catalogueDir, fmt.Sprintf("%s-%s.json", time.Now().UTC().Format("20060102T150405.000Z"), l.engine.name)),
+		terms: l.terms(),
+	}
+	if err := durable.WriteBytes(root, now.name, l.cat.Raw); err != nil {
+		return err
+	}
+	last := l.engine.kept
+	now.again = last.terms == now.terms
+	l.engine.kept = now
+	if now.again && last.again && last.name != now.name {
+		return root.Remove(last.name)
+	}
+	return nil
+}
+
+// terms is what the list offers, without how well the endpoints are doing.
+func (l *look) terms() string {
+	var b strings.Builder
+	for _, lane := range l.cat.Lanes {
+		terms := *lane
+		terms.Health = eyrie.Health{}
+		fmt.Fprintf(&b, "%+v\n", terms)
+	}
+	return b.String()
 }

@@ -348,7 +348,11 @@ func (d *doctor) folder() {
 		if d.s.model == nil || len(d.s.sets) < len(d.job.Datasets) {
 			return // what the run is made of cannot be compared
 		}
-		if err := man.Frozen.same(&d.s.manifest().Frozen, d.job); err != nil {
+		so, err := d.s.soFar()
+		if err == nil && so.state.Begun() {
+			err = man.Frozen.same(&d.s.manifest().Frozen, d.job)
+		}
+		if err != nil {
 			d.fail("run folder", "", err)
 			return
 		}

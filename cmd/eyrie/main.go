@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/eyrie-ai/eyrie"
 	"github.com/eyrie-ai/eyrie/internal/config"
 	"github.com/eyrie-ai/eyrie/internal/durable"
 	"github.com/eyrie-ai/eyrie/internal/spell"
@@ -100,6 +101,9 @@ func exitCode(err error) int {
 		return e.code
 	}
 	if _, ok := errors.AsType[*config.Error](err); ok {
+		return exitConfig
+	}
+	if e, ok := eyrie.AsError(err); ok && e.Op == "config" { // a job file that cannot be read at all
 		return exitConfig
 	}
 	if _, ok := errors.AsType[*journal.DamageError](err); ok {

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -66,7 +65,7 @@ func (a *app) providers(ctx context.Context, what string, f providersFlags) erro
 	if f.json {
 		err = printVerdictLines(a.stdout, s)
 	} else {
-		printVerdicts(a.stdout, s)
+		printVerdicts(a.stdout, a.width(), s)
 	}
 	if err == nil && len(s.lanes()) == 0 {
 		err = &exitError{exitConfig, s.nobody()} // the reasons stand above
@@ -119,19 +118,16 @@ func (a *app) joinPublic(ctx context.Context, s *session, e config.Engine, file 
 }
 
 // describe joins an engine and adds what the list of models says: that the
-// model will be taken down, or which one was meant where there is no such model.
+// model will be taken down.
 func (a *app) describe(ctx context.Context, s *session, e config.Engine, client *openrouter.Client, src source) error {
 	joinErr := a.join(ctx, s, e, client, src)
 	models, err := src.Models(ctx)
 	if err != nil {
-		return errors.Join(joinErr, err)
+		return cmp.Or(joinErr, err)
 	}
 	i := slices.IndexFunc(models, func(m openrouter.Model) bool { return m.ID == s.job.Model || m.Canonical == s.job.Model })
-	switch {
-	case i >= 0 && models[i].Expires != "":
+	if i >= 0 && models[i].Expires != "" {
 		fmt.Fprintf(a.stderr, "note: %s will be taken down: %s\n", s.job.Model, models[i].Expires)
-	case i < 0 && len(models) > 0 && joinErr != nil:
-		return &exitError{exitConfig, fmt.Errorf("%w%s", joinErr, didYouMean(s.job.Model, models))}
 	}
 	return joinErr
 }
@@ -148,7 +144,7 @@ func didYouMean(name string, models []openrouter.Model) string {
 	if near == nil {
 		return ""
 	}
-	return "\nno such model; did you mean " + strings.Join(near, ", ") + "?"
+	return "; did you mean " + strings.Join(near, ", ") + "?"
 }
 
 // ordered are the session's verdicts: the lanes that may answer in order of
@@ -166,18 +162,34 @@ func (s *session) ordered() []route.Verdict {
 	return out
 }
 
-// printVerdicts prints the endpoints as a table.
-func printVerdicts(w io.Writer, s *session) {
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintf(t, "PROVIDER\tTAG\tQUANT\tIN $/M\tOUT $/M\tCACHE $/M\tCONTEXT\tMAX OUT\tSTATUS\tUPTIME\tTOK/S\tTTFT\tLACKS\tVERDICT\n")
+// verdictHead are the columns of the table of endpoints.
+var verdictHead = []string{
+	"PROVIDER", "TAG", "QUANT", "IN $/M", "OUT $/M", "CACHE $/M", "CONTEXT", "MAX OUT", "STATUS", "UPTIME", "TOK/S", "TTFT", "LACKS", "VERDICT",
+}
+
+// printVerdicts prints the endpoints as a table, or one below the other where
+// that is wider than lines may be. A width of 0 is no bound.
+func printVerdicts(w io.Writer, width int, s *session) {
+	rows := [][]string{}
 	for _, v := range s.ordered() {
 		l := v.Lane
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+		rows = append(rows, []string{
 			l.Provider, l.Tag, precisionCell(&v), perMillion(l.PromptPrice), perMillion(l.OutputPrice), perMillion(l.CachedPrice),
 			countCell(l.Context), countCell(l.MaxOutput), statusCell(l.Health), uptimeCell(l.Health), rateCell(l.Health), latencyCell(l.Health),
-			strings.Join(v.Lacks, " "), verdictCell(&v))
+			strings.Join(v.Lacks, " "), verdictCell(&v),
+		})
+	}
+	var table strings.Builder
+	t := tabwriter.NewWriter(&table, 0, 8, 2, ' ', 0)
+	for _, row := range append([][]string{verdictHead}, rows...) {
+		fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
 	t.Flush()
+	if width > 0 && widest(table.String()) > width {
+		printCards(w, width, verdictHead, rows)
+	} else {
+		fmt.Fprint(w, table.String())
+	}
 	for _, v := range s.ordered() {
 		if v.Claim != nil && v.Claim.Note != "" {
 			fmt.Fprintf(w, "%s is %s by the job file: %s\n", v.Lane.Tag, v.Claim.Label, v.Claim.Note)

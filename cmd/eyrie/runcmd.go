@@ -95,7 +95,7 @@ func (a *app) run(ctx context.Context, jobPath string, f runFlags) error {
 		return err
 	}
 	man := s.manifest()
-	root, err := makeRunDir(s.job, man)
+	root, changed, err := makeRunDir(s.job, man)
 	if err != nil {
 		return err
 	}
@@ -113,6 +113,9 @@ func (a *app) run(ctx context.Context, jobPath string, f runFlags) error {
 	defer j.Close()
 	if torn != nil {
 		scr.printf("%v\n", torn)
+	}
+	if st.Begun() && changed != nil {
+		return changed
 	}
 	led.Abandon() // what was in flight when the process before died has no end
 	if st.Begun() {

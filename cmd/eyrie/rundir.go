@@ -95,19 +95,19 @@ func readManifest(root *os.Root) (*runManifest, error) {
 	return m, nil
 }
 
-// makeRunDir opens or makes the run directory of a job, and refuses one whose
-// run asked something else.
-func makeRunDir(job *config.Job, now *runManifest) (*os.Root, error) {
+// makeRunDir opens or makes the run directory of a job. Where the folder was
+// made for a job that asked something else, changed says what; that forbids the
+// run only once it has begun.
+func makeRunDir(job *config.Job, now *runManifest) (root *os.Root, changed, err error) {
 	if err := durable.MkdirAll(job.Output); err != nil {
-		return nil, err
+		return nil, nil, &exitError{exitConfig, fmt.Errorf("%s: output: %s cannot be made: %w; name a folder that you may write to", job.File, job.Output, err)}
 	}
-	root, err := os.OpenRoot(job.Output)
-	if err != nil {
-		return nil, err
+	if root, err = os.OpenRoot(job.Output); err != nil {
+		return nil, nil, &exitError{exitConfig, fmt.Errorf("%s: output: %w; name a folder that you may write to", job.File, err)}
 	}
 	old, err := readManifest(root)
 	if err == nil && old != nil {
-		err = old.Frozen.same(&now.Frozen, job)
+		changed = old.Frozen.same(&now.Frozen, job)
 	}
 	if err == nil && old == nil {
 		// From here on the folder is a run's, whatever happens next.
@@ -117,9 +117,9 @@ func makeRunDir(job *config.Job, now *runManifest) (*os.Root, error) {
 	}
 	if err != nil {
 		root.Close()
-		return nil, err
+		return nil, nil, err
 	}
-	return root, nil
+	return root, changed, nil
 }
 
 // emptyDir refuses to start a run in a folder that holds something else.
