@@ -70,7 +70,7 @@ func (x *exchange) admit(r *http.Request) *refusal {
 		return unauthorized("User not found.")
 	}
 	x.funds = x.Server.funds(x.key, time.Now(), x.scenario.Account.BalanceLag)
-	if refused := x.funds.blocked(); refused != nil {
+	if refused := x.funds.blocked(); refused != nil && !x.scenario.Account.CheckLate {
 		return refused
 	}
 	if refused := x.gateFault(); refused != nil {
@@ -114,15 +114,22 @@ func (x *exchange) route() *refusal {
 	if refused != nil {
 		return refused
 	}
+	if refused := x.funds.blocked(); refused != nil {
+		return refused
+	}
+	var before []fields // what other endpoints said
 	for i, e := range list {
 		if i > 0 && !x.q.Provider.fallbacks() && len(x.q.Provider.Order) == 0 {
 			break
+		}
+		if refused != nil {
+			before = append(before, refused.short(list[i-1]))
 		}
 		if refused = x.try(e); refused == nil {
 			return nil
 		}
 	}
-	return refused
+	return refused.after(before)
 }
 
 // catalogueEndpoints lists the endpoints that may serve, best first.

@@ -71,12 +71,12 @@ type writer struct {
 func (w *writer) write() {
 	target := w.length()
 	calling := w.callsTool()
-	answer := target
+	answer, open := target, false
 	if w.thinking {
 		thought := int(float64(target) * w.text.ReasoningShare)
 		answer = target - thought
 		w.put(reasoning, w.compose(max(thought, 1), w.musing)+w.gap())
-		if !calling || w.Float64() >= w.text.SkipThinkEnd {
+		if open = calling && w.Float64() < w.text.SkipThinkEnd; !open {
 			w.mark(w.vocabulary.EndThink())
 		}
 	}
@@ -85,7 +85,7 @@ func (w *writer) write() {
 		w.put(content, w.structured(*w.schema))
 	case !calling:
 		w.put(content, w.compose(max(answer, 1), w.paragraph))
-	case w.IntN(2) == 0: // half of the tool turns say something first
+	case w.IntN(2) == 0 && !open: // half of the tool turns say something first
 		w.put(content, w.sentence()+w.gap())
 	}
 	if calling {

@@ -82,6 +82,9 @@
 //	  .queue                0      wait for a place before a 429
 //	  .retry_after          ""     the 429's Retry-After: seconds or date:SECONDS
 //	  .overrun              0      times max_tokens that it writes; 0 obeys
+//	  .zdr                  false  retains nothing: it is in /endpoints/zdr
+//	  .trains               false  data_collection deny leaves it out
+//	account.check_late      false  the money is looked at after the endpoints
 //	account.balance_lag     0      age of the figures that admission sees
 //	account.null_counters   false  /key's counters by period are null
 //	generation.delay        0      until /generation finds a request
@@ -167,7 +170,8 @@
 // An image counts as one token, where the vendor counts many.
 //
 // Only Kimi-K2.5's vocabulary and template are known; other models of the
-// catalogue answer in the same way. There are no live statistics, so sorting by
-// throughput or latency sorts by price. The vendor's order of checks is a
-// reconstruction.
+// catalogue answer in the same way. Sorting by throughput or latency goes by
+// the catalogue's medians, and by price where it has none. /activity shows
+// complete days only, of which it keeps none. The vendor's order of checks is a
+// reconstruction; account.check_late turns the part that is most in doubt.
 package emulator

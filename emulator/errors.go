@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json"
 )
 
 // refusal is an answer other than a completion.
@@ -53,6 +55,38 @@ func (r *refusal) retryAfter(hint string) *refusal {
 }
 
 type fields = map[string]any
+
+// short is what an error after it says of a refusal by an endpoint.
+func (r *refusal) short(e *endpoint) fields {
+	var body struct {
+		Error struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	f := fields{"provider": e.provider, "code": r.status, "status": r.status}
+	if json.Unmarshal(r.body, &body) == nil && body.Error.Message != "" {
+		f["message"] = body.Error.Message
+	}
+	return f
+}
+
+// after is the refusal with what other endpoints said before it.
+func (r *refusal) after(before []fields) *refusal {
+	var body fields
+	if len(before) == 0 || json.Unmarshal(r.body, &body) != nil {
+		return r
+	}
+	if e, ok := body["error"].(map[string]any); ok {
+		metadata, ok := e["metadata"].(map[string]any)
+		if !ok {
+			metadata = fields{}
+		}
+		metadata["previous_errors"] = before
+		e["metadata"] = metadata
+		r.body = mustJSON(body)
+	}
+	return r
+}
 
 // own is a refusal that the vendor itself makes.
 func own(status int, kind, message string, metadata fields) *refusal {

@@ -3,10 +3,12 @@ package emulator
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -18,7 +20,7 @@ func (s *Server) candidates(m *model, q *chatRequest, promptTokens int, rng *ran
 		return nil, unavailable(404, "no_endpoints", fmt.Sprintf("No endpoints found for %s.", q.Model), q.Model, nil)
 	}
 	var excludedBy []string
-	for _, f := range filters {
+	for _, f := range s.filters() {
 		var kept []*endpoint
 		for _, e := range pool {
 			if f.keep(e, q, promptTokens) {
@@ -29,7 +31,11 @@ func (s *Server) candidates(m *model, q *chatRequest, promptTokens int, rng *ran
 			excludedBy = append(excludedBy, f.excludedBy)
 		}
 		if len(kept) == 0 {
-			return nil, unavailable(404, "constraint_filtered", f.message, q.Model, fields{"excluded_by": excludedBy})
+			code := "constraint_filtered"
+			if strings.HasPrefix(f.excludedBy, "data_policy") {
+				code = "privacy_restricted"
+			}
+			return nil, unavailable(404, code, f.message, q.Model, fields{"excluded_by": excludedBy})
 		}
 		pool = kept
 	}
@@ -43,9 +49,25 @@ type filter struct {
 	keep       func(e *endpoint, q *chatRequest, promptTokens int) bool
 }
 
-// filters in the order in which the vendor applies them: the one that leaves
-// nothing words the refusal, which names all that excluded something.
-var filters = []filter{
+// filters are the conditions in the order in which the vendor applies them: the
+// one that leaves nothing words the refusal, which names all that excluded
+// something. Server.mu is held.
+func (s *Server) filters() []filter { return slices.Concat(byRequest, s.privacy(), byPrice) }
+
+// privacy are the conditions that depend on what endpoints do with prompts.
+// Server.mu is held.
+func (s *Server) privacy() []filter {
+	const message = "No endpoints available matching your guardrail restrictions and data policy. Configure them in your account's privacy settings."
+	return []filter{
+		{"data_policy:zdr", message, func(e *endpoint, q *chatRequest, _ int) bool { return !q.Provider.ZDR || s.scenario.limits(e.tag).ZDR }},
+		{"data_policy:training", message, func(e *endpoint, q *chatRequest, _ int) bool {
+			return q.Provider.DataCollection != "deny" || !s.scenario.limits(e.tag).Trains
+		}},
+	}
+}
+
+// byRequest are the conditions on what is asked, and of whom.
+var byRequest = []filter{
 	{"context_length", "No endpoints found that can fit the prompt and max_tokens in their context.",
 		func(e *endpoint, q *chatRequest, promptTokens int) bool {
 			want, ok := q.limit()
@@ -67,6 +89,10 @@ var filters = []filter{
 			want := q.Provider.Quantizations
 			return len(want) == 0 || slices.ContainsFunc(want, func(w string) bool { return admits(w, e.quantization) })
 		}},
+}
+
+// byPrice are those on what it costs, and on what the endpoint takes.
+var byPrice = []filter{
 	{"max_price", "No endpoints match your max_price.",
 		func(e *endpoint, q *chatRequest, _ int) bool { return affordable(e.price, q.Provider.MaxPrice) }},
 	{"require_parameters", "No endpoints found that can handle the requested parameters.",
@@ -119,8 +145,9 @@ func arrange(pool []*endpoint, p preferences, rng *rand.Rand) []*endpoint {
 	total := func(e *endpoint) decimal { return e.price.prompt.plus(e.price.completion) }
 	switch by := p.sortBy(); {
 	case by != "":
-		// There are no live statistics to sort by, so every key sorts by price.
-		slices.SortStableFunc(pool, func(a, b *endpoint) int { return total(a).cmp(total(b)) })
+		slices.SortStableFunc(pool, func(a, b *endpoint) int {
+			return cmp.Or(a.ranking(by, b), total(a).cmp(total(b)))
+		})
 	case len(p.Order) == 0:
 		lot := map[*endpoint]float64{}
 		for _, e := range pool {
@@ -147,4 +174,27 @@ func arrange(pool []*endpoint, p preferences, rng *rand.Rand) []*endpoint {
 		pool = pool[:1]
 	}
 	return pool
+}
+
+// ranking compares endpoints by a median of their last half hour. One that has
+// none comes last; by anything else all are equal.
+func (e *endpoint) ranking(by string, o *endpoint) int {
+	switch by {
+	case "throughput":
+		return cmp.Compare(o.median("throughput_last_30m", 0), e.median("throughput_last_30m", 0))
+	case "latency":
+		return cmp.Compare(e.median("latency_last_30m", math.Inf(1)), o.median("latency_last_30m", math.Inf(1)))
+	}
+	return 0
+}
+
+// median is the p50 of a member of the catalogue.
+func (e *endpoint) median(member string, otherwise float64) float64 {
+	var p struct {
+		P50 *float64 `json:"p50"`
+	}
+	if json.Unmarshal(e.raw[member], &p) != nil || p.P50 == nil {
+		return otherwise
+	}
+	return *p.P50
 }

@@ -69,6 +69,8 @@ type Limits struct {
 	Others      int           `yaml:"others"`        // of max_in_flight, up to this many are taken by other customers, more and less over time
 	Queue       time.Duration `yaml:"queue"`         // waits so long for a place before it answers 429
 	RetryAfter  string        `yaml:"retry_after"`   // of the 429: seconds, "date:SECONDS", "" for no header
+	ZDR         bool          `yaml:"zdr"`           // retains nothing: it is in /endpoints/zdr
+	Trains      bool          `yaml:"trains"`        // keeps or trains on prompts: data_collection deny leaves it out
 	Overrun     int           `yaml:"overrun"`       // ignores max_tokens and writes this many times as much; 0: obeys
 }
 
@@ -86,6 +88,7 @@ type Cache struct {
 type Account struct {
 	BalanceLag   time.Duration `yaml:"balance_lag"`   // age of the figures that admission and /key look at
 	NullCounters bool          `yaml:"null_counters"` // /key's usage by day, week and month is null
+	CheckLate    bool          `yaml:"check_late"`    // the key's limit and the balance are looked at after the endpoints were filtered
 }
 
 // Lookup is how /generation answers.

@@ -242,9 +242,19 @@ func (s *Server) listProviders(w http.ResponseWriter, r *http.Request) {
 }
 
 // listPrivate serves /endpoints/zdr. The snapshots do not say who retains
-// nothing, so the emulator says that nobody does.
+// nothing; the scenario does.
 func (s *Server) listPrivate(w http.ResponseWriter, r *http.Request) {
-	writeJSON(w, []byte(`{"data":[]}`))
+	rows := []object{}
+	s.mu.Lock()
+	for _, m := range s.current(time.Now()).models {
+		for _, e := range m.endpoints {
+			if s.scenario.limits(e.tag).ZDR {
+				rows = append(rows, e.row())
+			}
+		}
+	}
+	s.mu.Unlock()
+	writeJSON(w, mustJSON(fields{"data": rows}))
 }
 
 func (s *Server) showCredits(w http.ResponseWriter, r *http.Request) {

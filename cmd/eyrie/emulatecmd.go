@@ -49,7 +49,11 @@ odd version. Its control port has POST /down and /up, which crash it and bring i
 back, and GET /truths.
 
 Built-in scenarios, which --scenario takes by name:
-` + builtInScenarios(),
+` + builtInScenarios() + `
+
+Kinds of faults that a scenario can hold, with their variants, the first being
+the one that is meant when none is named:
+  ` + strings.Join(emulator.Kinds(), "\n  "),
 		Example: `  eyrie emulate --tokenizer ./model --listen 127.0.0.1:8080
   eyrie emulate --tokenizer ./model --scenario storm
   eyrie emulate --tokenizer ./model --play sglang --listen 127.0.0.1:30000 --slots 64 --throughput 2000
