@@ -33,7 +33,7 @@ func fuzzed(f *testing.F) (*openrouter.Client, *atomic.Pointer[response]) {
 		w.WriteHeader(r.status)
 		w.Write(r.body)
 	}))
-	c, err := openrouter.New(openrouter.Config{BaseURL: web.URL, Key: testKey})
+	c, err := openrouter.New(openrouter.Config{BaseURL: web.URL, Key: testKey, Logprobs: true})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -57,6 +57,7 @@ func FuzzStream(f *testing.F) {
 		good, ": OPENROUTER PROCESSING\n\n" + strings.ReplaceAll(good, "\n", "\r\n"),
 		delta(thinks) + frame(`"error":{"code":502,"message":"gone"},"choices":[]`),
 		delta(`"reasoning_content":"a"`) + delta(`"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]`) + finish("tool_calls", `,`+usage),
+		delta(thinks+`},"logprobs":{"content":[{"token":"a","bytes":[97,0],"logprob":-1e-3}]},"x":{"a":1`) + finish("stop", ""),
 		`{"error":{"error":{"code":"x","message":7}}}`, "\n\n .", "<html>", `{"choices":[{"finish_reason":"stop","message":{"content":"x"}}]}`,
 	} {
 		for i := range contentTypes {
@@ -66,7 +67,12 @@ func FuzzStream(f *testing.F) {
 	c, next := fuzzed(f)
 	f.Fuzz(func(t *testing.T, contentType uint8, body []byte) {
 		next.Store(&response{200, contentTypes[int(contentType)%len(contentTypes)], body})
-		h := ask(t, t.Context(), c, request(recordedLane()))
+		lane := recordedLane()
+		lane.Parameters = []string{"logprobs"}
+		h := ask(t, t.Context(), c, request(lane))
+		if _, err := json.Marshal(h.Logprobs); err != nil {
+			t.Errorf("tokens that cannot be journaled: %v", err)
+		}
 		if h.err != nil {
 			if len(h.err.Error()) > maxErrorText {
 				t.Errorf("an error of %d bytes", len(h.err.Error()))

@@ -20,6 +20,11 @@ type tokenFloor struct {
 	in   bool // the text so far ends inside a run
 }
 
+// longestToken is more bytes than any token of a vocabulary has. It bounds what
+// an answer may take in memory where its text, all dots and dashes, says nothing
+// of the number of its tokens.
+const longestToken = 1 << 10
+
 // wideBytes is how many bytes outside ASCII count for one token.
 const wideBytes = 32
 

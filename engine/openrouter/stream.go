@@ -247,7 +247,9 @@ func (a *attempt) frame(frame []byte) *eyrie.Error {
 		a.answer.FirstContent = max(time.Since(a.began), 1)
 	}
 	a.watch.Progress()
-	if limit := a.req.Sampling.MaxTokens; a.dec.floor.over(limit) {
+	if limit := a.req.Sampling.MaxTokens; n > limit*longestToken+1<<20 {
+		return a.fail(eyrie.Elsewhere, ClassOverrun, fmt.Errorf("%d bytes have come, max_tokens is %d, and there is no end", n, limit))
+	} else if a.dec.floor.over(limit) {
 		return a.fail(eyrie.Elsewhere, ClassOverrun,
 			fmt.Errorf("at least %d tokens have come, max_tokens is %d, and there is no end", a.dec.floor.tokens()/2, limit))
 	}
