@@ -151,6 +151,37 @@
 // An error inside a stream is not charged, any other broken reply is; Charge
 // says otherwise.
 //
+// # Coverage
+//
+// What is known of the vendor, and where each part of it is played:
+//
+//	surface        chat/completions, models in pages, endpoints, providers, key,
+//	               credits, generation, keys, endpoints/zdr; batches answer 404,
+//	               activity and stored contents are empty
+//	checks         edge, key, body, model, money, endpoints by what is asked,
+//	               privacy and price, affordability, place; account.check_late
+//	replies        ids, canonical names, reasoning, tool calls, logprobs, seeds,
+//	               stop strings, schemas, silent loss of parameters (Entry.Dropped)
+//	money          prices with overrides by length and hour, cache reads and
+//	               writes, refunds, late bills; faults charge, usage, payment
+//	routing        pins, filters, order, sort, weights, fallbacks, stickiness
+//	timing         timing.*, stream.comment_interval; fault stall
+//	framing        stream.chunk_tokens; faults frame, drip
+//	end of stream  faults usage, done, eof, reset, finish, goaway
+//	errors         faults error_body, choices, blank, mid_error, http, html,
+//	               unauthorized, forbidden, not_found, quota, edge_block
+//	capacity       endpoints.*; fault rate_limit, with a window for storms
+//	content        fault content; text.* for what a model does by itself
+//	tools          fault tool
+//	limits         endpoints.overrun; faults overrun, usage
+//	identity       faults provider, model, pipeline
+//	drift          drift: prices, tags, removal, status, caps, labels, members
+//	generation     generation.*; fault generation
+//	caches         cache.*, and the response cache that a header switches on
+//	assertions     books, totals, Examine
+//
+// A process that dies and comes back is played by ending it: see Limits.
+//
 // # Scenarios
 //
 // [Scenarios] lists the scenarios that come with the package; [NamedScenario]
