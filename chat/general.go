@@ -21,7 +21,16 @@ type general struct {
 	// with those models does before it renders.
 	kimi       bool
 	typeScript bool
+	markup     *Markup // nil where it is not known
 }
+
+var _ Marked = (*general)(nil)
+
+// Markup is how answers are written, where that is known.
+func (g *general) Markup() (*Markup, bool) { return g.markup, g.markup != nil }
+
+// question is a conversation that every template can print.
+var question = Conversation{Messages: []eyrie.Message{{Role: eyrie.User, Content: "?"}}, Thinking: true}
 
 // generalKimi is a template of the Kimi family that is not built in.
 type generalKimi struct {
@@ -41,6 +50,11 @@ func parseGeneral(src string, tokens map[string]string) (Template, error) {
 		return nil, err
 	}
 	if !g.kimi {
+		prompt, err := g.Render(nil, question)
+		if err != nil {
+			prompt = nil // it needs more than a question; then nobody knows how it ends
+		}
+		g.markup = markupOf(src, string(prompt))
 		return g, nil
 	}
 	form, err := g.kimiForm(strings.Contains(src, thinkBegin))
@@ -72,8 +86,7 @@ func (g *general) kimiForm(thinks bool) (AnswerForm, error) {
 		f.ReasoningEnd = ""
 		return f, nil
 	}
-	prompt, err := g.Render(nil, Conversation{
-		Messages: []eyrie.Message{{Role: eyrie.User, Content: "?"}}, Thinking: true})
+	prompt, err := g.Render(nil, question)
 	if err != nil {
 		return f, err
 	}

@@ -51,10 +51,18 @@ func (c Codec) Check(g *eyrie.Generation, s eyrie.Sampling, a *eyrie.Answer) err
 // Encode returns the ids of a text, with control tokens where it spells them.
 func (c Codec) Encode(text string) []int32 { return c.tok.EncodeSpecial(nil, text) }
 
-// Stops is the id that ends an answer, where the template says which.
+// Stops are the ids that end an answer, where the template says which.
 func (c Codec) Stops() []int32 {
-	if c.form == nil {
-		return nil
+	if c.form != nil {
+		return []int32{c.form.end}
 	}
-	return []int32{c.form.end}
+	var ids []int32
+	if c.markup != nil {
+		for _, end := range c.markup.Ends {
+			if id, ok := c.tok.Special(end); ok {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
 }

@@ -16,6 +16,9 @@ import (
 // the prompt asked for reasoning. An answer that is not written in the form of
 // the model's template is an error, unless max_tokens cut it off.
 func (r *Rebuilder) Parse(thinking bool, a *eyrie.Answer) error {
+	if r.markup != nil {
+		return r.parseMarkup(thinking, a)
+	}
 	if r.form == nil {
 		return fmt.Errorf("tokens: the written form of %s's answers is not known, so its ids cannot be taken apart; use via: chat", r.tmpl.Family())
 	}
@@ -25,6 +28,20 @@ func (r *Rebuilder) Parse(thinking bool, a *eyrie.Answer) error {
 		return fmt.Errorf("tokens: the answer's ids: %w", err)
 	}
 	a.Reasoning, a.Content, a.ToolCalls = parts.reasoning, parts.content, parts.calls
+	return nil
+}
+
+// parseMarkup reads an answer of a model that writes its parts as text.
+func (r *Rebuilder) parseMarkup(thinking bool, a *eyrie.Answer) error {
+	b, err := r.tok.Decode(nil, a.CompletionIDs)
+	if err != nil {
+		return fmt.Errorf("tokens: the answer's ids: %w", err)
+	}
+	said, err := r.markup.Read(strings.ToValidUTF8(string(b), "\uFFFD"), thinking, a.FinishReason == eyrie.FinishLength)
+	if err != nil {
+		return fmt.Errorf("tokens: the answer's ids: %w", err)
+	}
+	a.Reasoning, a.Content, a.ToolCalls = said.Reasoning, said.Content, said.Calls
 	return nil
 }
 

@@ -31,7 +31,8 @@ type Tokenizer interface {
 type Rebuilder struct {
 	tok        Tokenizer
 	tmpl       chat.Template
-	form       *form // nil where the template does not tell how answers are written
+	form       *form        // nil where the template does not tell how answers are written
+	markup     *chat.Markup // nil where that is not known either
 	shares     shares
 	confidence float64
 }
@@ -49,6 +50,8 @@ func New(tok Tokenizer, tmpl chat.Template) (*Rebuilder, error) {
 			return nil, fmt.Errorf("tokens: %s: %w", tmpl.Family(), err)
 		}
 		r.form = f
+	} else if m, ok := tmpl.(chat.Marked); ok {
+		r.markup, _ = m.Markup()
 	}
 	return r, nil
 }
