@@ -118,6 +118,10 @@ func newScheduler(r *Runner) *scheduler {
 	}
 	s.shares = make([]plan.Share, len(s.sets))
 	for _, b := range r.cfg.Ledger.Bills() {
+		if b.Held == 0 {
+			r.cfg.Ledger.Settle(b.Attempt, 0) // it was cut off at a server that costs nothing
+			continue
+		}
 		s.bills.add(b, time.Now())
 	}
 	return s

@@ -12,6 +12,7 @@ import (
 
 	"github.com/eyrie-ai/eyrie"
 	"github.com/eyrie-ai/eyrie/dispatch"
+	"github.com/eyrie-ai/eyrie/journal"
 	"github.com/eyrie-ai/eyrie/limit"
 )
 
@@ -271,4 +272,33 @@ func TestServersGoOnWithoutTheVendor(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What a process that died had asked of a server that costs nothing leaves no
+// bill to wait for, and is no paid attempt.
+func TestServersLeaveNoBills(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newOwn(20, 2*time.Second)
+		r := ownRig(0, 1<<40, 40, map[string]*own{"rack1": s})
+		started := &eyrie.StartedRecord{Attempt: 1, Key: eyrie.Key{1}, Set: "a", Lane: "rack1"}
+		for _, rec := range []eyrie.Record{started, &eyrie.SeenRecord{Attempt: 1, ID: "cut"}, &eyrie.SessionRecord{}} {
+			ref, err := r.journal.Append(rec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.cfg.State.Apply(journal.Entry{Ref: ref, Record: rec})
+			r.cfg.Ledger.Apply(rec)
+		}
+		r.cfg.Ledger.Abandon()
+		began := time.Now()
+		if res := r.run(t); res.Stop != dispatch.Exhausted || res.Snapshot.Bills != 0 {
+			t.Fatalf("stopped: %v %v with %d bills", res.Stop, res.Err, res.Snapshot.Bills)
+		}
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		if n := r.cfg.State.Paid(started.Key); n != 0 {
+			t.Errorf("%d paid attempts", n)
+		}
+	})
 }

@@ -42,6 +42,7 @@ type opened struct {
 	key   eyrie.Key
 	set   string
 	lane  string
+	free  bool // nothing was held for it: it was asked of a server that costs nothing
 	ended bool // nothing but its bill will come
 	paid  bool // it counts among the paid ones until its bill says it cost nothing
 }
@@ -92,7 +93,7 @@ func (s *State) Apply(e journal.Entry) {
 		s.prompts.add(r.Prompt, struct{}{})
 	case *eyrie.StartedRecord:
 		s.last = max(s.last, r.Attempt)
-		s.open[r.Attempt] = opened{key: r.Key, set: r.Set, lane: r.Lane}
+		s.open[r.Attempt] = opened{key: r.Key, set: r.Set, lane: r.Lane, free: r.Hold == 0}
 		s.lane(r.Lane).Attempts++
 	case *eyrie.EndedRecord:
 		s.ended(r, e.Ref)
@@ -117,7 +118,11 @@ func (s *State) session(r *eyrie.SessionRecord) {
 		s.usage, s.begun = r.AccountUsage, true
 	}
 	for a, o := range s.open {
-		if !o.ended {
+		switch {
+		case o.ended:
+		case o.free:
+			delete(s.open, a)
+		default:
 			s.paid[o.key]++
 			o.ended, o.paid = true, true
 			s.open[a] = o
@@ -132,7 +137,7 @@ func (s *State) ended(r *eyrie.EndedRecord, ref journal.Ref) {
 	}
 	paid := !r.OK && r.Charged != eyrie.ChargedNo && r.Hold == 0
 	if r.Charged == eyrie.ChargedUnknown {
-		s.open[r.Attempt] = opened{r.Key, r.Set, r.Lane, true, paid} // its bill is still to come
+		s.open[r.Attempt] = opened{key: r.Key, set: r.Set, lane: r.Lane, ended: true, paid: paid} // its bill is still to come
 	} else {
 		delete(s.open, r.Attempt)
 		set.Cost = set.Cost.Add(r.Cost)

@@ -70,7 +70,7 @@ func (s *session) afford(ctx context.Context, led *ledger.Ledger, available bool
 		if !bounded || left >= need {
 			continue
 		}
-		if !available || left == 0 {
+		if !available || left == 0 && len(s.locals) == 0 {
 			return &exitError{exitRefused, tooLittle(e.name, f, need, left)}
 		}
 		led.SetBudget(led.Spent() + left)

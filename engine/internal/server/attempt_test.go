@@ -236,13 +236,15 @@ func TestWhatAServerForgotIsCutOff(t *testing.T) {
 	for _, row := range []struct {
 		name    string
 		running int // as it says
+		waiting int
 		dead    bool
 		class   string
 		after   time.Duration
 	}{
-		{"it works on nothing", 0, false, "lost", lostAfter},
-		{"it is at work", 1, false, "too long", time.Hour},
-		{"it does not answer", 0, true, "lost", goneAfter},
+		{"it works on nothing", 0, 0, false, "lost", lostAfter},
+		{"it lets all wait", 0, 1, false, "lost", stuckAfter},
+		{"it is at work", 1, 3, false, "too long", time.Hour},
+		{"it does not answer", 0, 0, true, "lost", goneAfter},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			server := func(w http.ResponseWriter, r *http.Request) {
@@ -253,7 +255,7 @@ func TestWhatAServerForgotIsCutOff(t *testing.T) {
 				case row.dead:
 					panic(http.ErrAbortHandler)
 				default:
-					fmt.Fprintf(w, "running %d\nwaiting 0\n", row.running)
+					fmt.Fprintf(w, "running %d\nwaiting %d\n", row.running, row.waiting)
 				}
 			}
 			bubble(t, server, func(t *testing.T, c *Client) {

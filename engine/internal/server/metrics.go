@@ -47,6 +47,9 @@ const (
 	// lostAfter is how long a server may say that it works on nothing while
 	// requests are out that are older than that.
 	lostAfter = 10 * time.Second
+	// stuckAfter is the same while requests wait in its queue: it may be reading
+	// a long prompt.
+	stuckAfter = time.Minute
 	// goneAfter is how long it may not answer at all before the requests that
 	// are out are given up.
 	goneAfter = 20 * time.Second
@@ -192,12 +195,15 @@ func (c *Client) mind(load eyrie.Load, err error, now time.Time) {
 		oldest = max(oldest, now.Sub(a.began))
 	}
 	down := since(&m.down, err != nil)
-	idle := since(&m.idle, err == nil && load.Running == 0 && load.Waiting == 0 && oldest > 0)
+	idle, patience := since(&m.idle, err == nil && load.Running == 0 && oldest > 0), lostAfter
+	if load.Waiting > 0 {
+		patience = stuckAfter
+	}
 	for a := range c.flying {
 		switch age := now.Sub(a.began); {
 		case down >= goneAfter && age >= goneAfter:
 			a.cancel(errGone)
-		case idle >= lostAfter && age >= idle:
+		case idle >= patience && age >= idle:
 			a.cancel(errLost)
 		}
 	}
