@@ -289,6 +289,20 @@ func TestWhatAServerForgotIsCutOff(t *testing.T) {
 	}
 }
 
+// A server that takes requests and answers none is found out before the start.
+func TestProbeOfAServerThatHangs(t *testing.T) {
+	bubble(t, func(_ http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body) // else leaving is not noticed
+		<-r.Context().Done()
+	}, func(t *testing.T, c *Client) {
+		began := time.Now()
+		_, err := c.Ask1(t.Context(), func(*eyrie.Request) (*Ask, error) { return chat(c, false)() })
+		if err == nil || !strings.Contains(err.Error(), "one token was not answered in 1m0s") || time.Since(began) > probeWait+time.Second {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+	})
+}
+
 func TestLoad(t *testing.T) {
 	tokens := 1000
 	bubble(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/eyrie-ai/eyrie"
@@ -158,9 +159,15 @@ func (c *Client) name() string {
 	return c.model
 }
 
+// probeWait bounds the probe: a server that has just started may take its time
+// for its first request.
+const probeWait = time.Minute
+
 // Ask1 makes the smallest request there is, one token, to see which fields come
 // back. It returns the answer as far as it came.
 func (c *Client) Ask1(ctx context.Context, ask func(*eyrie.Request) (*Ask, error)) (*eyrie.Answer, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, probeWait, fmt.Errorf("a request of one token was not answered in %v", probeWait))
+	defer cancel()
 	r := &eyrie.Request{
 		Generation: &eyrie.Generation{Messages: []eyrie.Message{{Role: eyrie.User, Content: "Hi"}}},
 		Sampling:   eyrie.Sampling{MaxTokens: 1}, Lane: &eyrie.Lane{Tag: cmp.Or(c.name(), c.Engine)},
