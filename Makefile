@@ -34,7 +34,7 @@ oracle:
 # How many rows get into each class, and how many of them are exact, over more
 # than a million emulated answers (docs/tokens.md). The tests run a few thousand.
 proof-tokens:
-	go test ./tokens -run Certificates -v -timeout 4h -answers 1584000 -emulated 550000
+	go test ./tokens -run Certificates -v -timeout 4h -answers 1584000 -emulated 600000
 
 # The journal beside a file synced after every record, and SQLite. It writes 9 GB.
 bench-journal:

@@ -42,6 +42,9 @@ var scenarios = []struct {
 	{"emulator, repeats call ids", func(s *emulator.Scenario) {
 		s.Faults = []emulator.Fault{{Kind: "tool", Value: "duplicate_id"}}
 	}, server{repeatsIDs: true}},
+	{"emulator, spoils arguments", func(s *emulator.Scenario) {
+		s.Faults = []emulator.Fault{{Kind: "tool", Value: "malformed"}}
+	}, server{repeatsIDs: true}}, // no such call is certified
 	{"emulator, names tokens", func(s *emulator.Scenario) {
 		s.Text.TrailingSpace, s.Text.TrimReasoning = 0.05, true
 	}, server{names: byBytes}},

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/eyrie-ai/eyrie"
+	"github.com/eyrie-ai/eyrie/chat"
 )
 
 // rebuilt finds completion ids from the answer's text and the bill.
@@ -31,7 +32,26 @@ func undecidable(a *eyrie.Answer) string {
 	case lostBytes(a):
 		return "the text holds replacement characters, so bytes were lost"
 	}
-	return mixedIDs(a.ToolCalls)
+	if reason := mixedIDs(a.ToolCalls); reason != "" {
+		return reason
+	}
+	return spoiledArguments(a)
+}
+
+// spoiledArguments says which arguments are no JSON, or nothing. The model may
+// have written them so; but a server that loses a bracket need not change the
+// count by it. Where the answer was cut, its last arguments are.
+func spoiledArguments(a *eyrie.Answer) string {
+	for i := range a.ToolCalls {
+		written := a.ToolCalls[i].Arguments
+		if written == "" || i == len(a.ToolCalls)-1 && !stopped(a.FinishReason) {
+			continue
+		}
+		if _, err := chat.AppendJSON(nil, []byte(written), chat.Compact); err != nil {
+			return fmt.Sprintf("the arguments of tool call %d are no JSON: changed on the way, or written so", i)
+		}
+	}
+	return ""
 }
 
 // mixedIDs says why the ids of tool calls may be the server's as well as the

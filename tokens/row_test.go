@@ -128,6 +128,13 @@ func TestRowFromText(t *testing.T) {
 			reasoning:  -1,
 			known:      eyrie.KnownCounted,
 		}, {
+			name:       "arguments that are no JSON",
+			answer:     eyrie.Answer{Reasoning: "The cat", ToolCalls: call("functions.f:0", `{"a": 1`), FinishReason: "tool_calls"},
+			completion: "The cat</think>" + section + begin + "functions.f:0" + args + `{"a": 1` + end + closing + imEnd,
+			reasoning:  -1,
+			known:      eyrie.KnownRetokenised,
+			reason:     "completion: the arguments of tool call 0 are no JSON: changed on the way, or written so",
+		}, {
 			name: "calls of one id",
 			answer: eyrie.Answer{Reasoning: "The cat", FinishReason: "tool_calls", ToolCalls: []eyrie.ToolCall{
 				{ID: "functions.f:0", Name: "f", Arguments: `{}`}, {ID: "functions.f:0", Name: "f", Arguments: `{}`}}},
