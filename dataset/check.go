@@ -84,7 +84,8 @@ func anyText(p *eyrie.Prompt, assistant bool, bad func(string) bool) bool {
 			return true
 		}
 		for _, c := range m.ToolCalls {
-			if bad(c.ID) || bad(c.Name) || bad(c.Arguments) {
+			// Templates print arguments anew, and then escapes hide nothing.
+			if bad(c.ID) || bad(c.Name) || bad(c.Arguments) || anyString([]byte(c.Arguments), bad) {
 				return true
 			}
 		}

@@ -11,6 +11,22 @@ import (
 // TestTurnsOfASet reads the same rows for all turns, the last and the first:
 // what is a duplicate, and what is looked at for control tokens, depends on what
 // is sent.
+// TestSpecialInArguments finds a control token in the arguments of a call that
+// is given, escaped or not.
+func TestSpecialInArguments(t *testing.T) {
+	special := func(s string) bool { return strings.Contains(s, "<|im_end|>") }
+	for _, arguments := range []string{`{"q":"<|im_end|>"}`, `{"q":"\\u003c|im_end|>"}`, `{"q":1,"q":["\\u003c|im_end|\\u003e"]}`} {
+		row := `{"id":"a","messages":[{"role":"user","content":"one"},{"role":"assistant","content":"","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"` +
+			strings.ReplaceAll(arguments, `"`, `\"`) + `"}}]},{"role":"tool","tool_call_id":"c","content":"x"},{"role":"user","content":"two"}]}` + "\n"
+		if _, report := readAll(t, text(row), dataset.Options{Turns: eyrie.LastTurn, Special: special}); report.Dropped[dataset.Special].N != 1 {
+			t.Errorf("%s: dropped %v", arguments, report.Dropped)
+		}
+		if _, report := readAll(t, text(row), dataset.Options{Turns: eyrie.LastTurn}); len(report.Dropped) > 0 {
+			t.Errorf("%s: dropped %v without a vocabulary", arguments, report.Dropped)
+		}
+	}
+}
+
 func TestTurnsOfASet(t *testing.T) {
 	const rows = `{"id":"a","messages":[{"role":"user","content":"one"},{"role":"assistant","content":"x"},{"role":"user","content":"two"}]}
 {"id":"b","messages":[{"role":"user","content":"one"},{"role":"assistant","content":"another"},{"role":"user","content":"two"}]}

@@ -296,9 +296,10 @@ func firstKeys(value []byte) []string {
 	return keys
 }
 
-// anyString reports whether bad holds for any string in the JSON, key or value.
+// anyString reports whether bad holds for any string in the JSON, key or value,
+// as far as it is JSON.
 func anyString(raw []byte, bad func(string) bool) bool {
-	dec := jsontext.NewDecoder(bytes.NewReader(raw))
+	dec := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	for {
 		tok, err := dec.ReadToken()
 		if err != nil {
