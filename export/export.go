@@ -47,7 +47,7 @@ type Options struct {
 	// Decode appends the text of ids. Where it is set, formats that have a text
 	// beside the ids write it.
 	Decode func(dst []byte, ids []int32) ([]byte, error)
-	// Thinks says that the run has answers with reasoning in them.
+	// Thinks says that the run may have answers with reasoning in them.
 	Thinks bool
 	// VocabSize is how many ids the model has, DraftVocab how many the drafter is
 	// to have. Without them no draft vocabulary is written.

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/eyrie-ai/eyrie"
+	"github.com/eyrie-ai/eyrie/chat"
 	"github.com/eyrie-ai/eyrie/export"
 	"github.com/eyrie-ai/eyrie/harvest"
 	"github.com/eyrie-ai/eyrie/internal/durable"
@@ -201,7 +202,7 @@ func (a *app) export(arg string, f exportFlags) error {
 		return &exitError{exitConfig, fmt.Errorf("--vocab-size %d: the tokenizer has %d ids", f.vocab, size)}
 	}
 	opts.VocabSize, opts.Decode = max(size, f.vocab), model.tokenizer.Decode
-	opts.Thinks = bool(man.Frozen.Sampling.Thinking)
+	opts.Thinks = man.Frozen.thinks() || model.reasons()
 	opts.Run = export.RunInfo{
 		Program: "eyrie " + programVersion(), Model: man.Frozen.Model, Template: model.template.Family(),
 		TokenizerDigest: man.Frozen.Tokenizer, TemplateDigest: man.Frozen.Template, Confidence: f.confident,
@@ -261,6 +262,19 @@ func openRunModel(man *runManifest, instead string) (*modelFolder, error) {
 		return nil, &exitError{exitConfig, fmt.Errorf("chat template: the run was made with %s and this folder has %s", man.Frozen.Template, got)}
 	}
 	return model, nil
+}
+
+// thinks reports whether some of the run's answers are asked to reason.
+func (f *frozen) thinks() bool {
+	part := func(p eyrie.Part) bool { return bool(p.Sampling.Thinking) }
+	return bool(f.Sampling.Thinking) || f.Mix != nil && slices.ContainsFunc(f.Mix.Parts, part)
+}
+
+// reasons reports whether the model's answers can have reasoning in them. Some
+// have it although they were asked not to.
+func (m *modelFolder) reasons() bool {
+	a, ok := m.template.(chat.Answerer)
+	return ok && a.Answer().ReasoningEnd != ""
 }
 
 // exportTo opens the folder that holds the exports.
