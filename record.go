@@ -44,7 +44,6 @@ type StartedRecord struct {
 	Turn         int      `json:"turn,omitzero"`
 	Sample       int      `json:"sample,omitzero"`
 	Try          int      `json:"try"`
-	Hedge        bool     `json:"hedge,omitzero"` // a second copy of one that is slow
 	Lane         string   `json:"lane"`
 	Hold         Money    `json:"hold"`
 	PromptTokens int      `json:"prompt_tokens"`
@@ -135,6 +134,13 @@ type SettledRecord struct {
 	Source   string  `json:"source"`
 }
 
+// BudgetRecord says that the budget was changed while the run went on. Job is
+// what the job file said at that time: as long as it says so, this one holds.
+type BudgetRecord struct {
+	Budget Money `json:"budget"`
+	Job    Money `json:"job"`
+}
+
 // GaveUpRecord says that a generation will not be tried again in this session.
 type GaveUpRecord struct {
 	Key    Key    `json:"key"`
@@ -152,4 +158,5 @@ func (*StartedRecord) record() {}
 func (*SeenRecord) record()    {}
 func (*EndedRecord) record()   {}
 func (*SettledRecord) record() {}
+func (*BudgetRecord) record()  {}
 func (*GaveUpRecord) record()  {}

@@ -94,7 +94,7 @@ func (r *Runner) journaled(ctx context.Context, a *attempt) error {
 	g := &a.task.gen
 	started := &eyrie.StartedRecord{
 		Attempt: a.number, Key: g.Key, Prompt: g.Prompt, Set: g.Set, Turn: g.Turn, Sample: g.Sample,
-		Try: a.try, Hedge: a.hedge, Lane: a.on.Name(), Hold: a.hold, PromptTokens: g.PromptTokens, Sampling: a.asked,
+		Try: a.try, Lane: a.on.Name(), Hold: a.hold, PromptTokens: g.PromptTokens, Sampling: a.asked,
 	}
 	ref, err := r.cfg.Journal.Append(started)
 	if err != nil {

@@ -41,6 +41,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -133,6 +134,10 @@ type Config struct {
 	Sort     route.Sort
 	Deadline time.Duration
 
+	// JobBudget is the budget of the job file. It is kept beside one that is set
+	// while the run goes on, to tell later which of the two is newer.
+	JobBudget eyrie.Money
+
 	Journal Journal
 	State   *progress.State
 	Ledger  *ledger.Ledger
@@ -186,7 +191,10 @@ type Runner struct {
 	cancel   context.CancelCauseFunc
 	ctx      context.Context
 	snapshot atomic.Pointer[eyrie.Snapshot]
-	bytes    atomic.Int64 // text received in all
+	orders   chan order
+	over     chan struct{} // closed when nothing is asked of the run any more
+	budgets  sync.Mutex    // held while a budget is set
+	bytes    atomic.Int64  // text received in all
 }
 
 // ErrCancelled is the cause with which attempts under way are cut off.
@@ -212,7 +220,7 @@ func New(cfg Config) (*Runner, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	r := &Runner{cfg: cfg, msgs: make(chan message, 256), stopping: make(chan struct{})}
+	r := &Runner{cfg: cfg, msgs: make(chan message, 256), stopping: make(chan struct{}), orders: make(chan order), over: make(chan struct{})}
 	r.snapshot.Store(&eyrie.Snapshot{})
 	return r, nil
 }
@@ -233,6 +241,7 @@ func (r *Runner) Snapshot() eyrie.Snapshot { return *r.snapshot.Load() }
 func (r *Runner) Run(ctx context.Context) Result {
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	defer r.cancel(nil)
+	defer close(r.over)
 	s := newScheduler(r)
 	return s.run()
 }

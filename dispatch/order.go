@@ -75,7 +75,22 @@ func (s *scheduler) inOrder(now time.Time) []*lane {
 
 // may reports whether a lane may be asked at all.
 func (s *scheduler) may(l *lane) bool {
-	return l.closed == "" && l.away() == "" && (s.pause.holds() == "" || l.engine != s.pause.engine)
+	return l.closed == "" && !l.paused && l.away() == "" && (s.pause.holds() == "" || l.engine != s.pause.engine)
+}
+
+// allPaused reports whether every lane that could be asked is paused by hand.
+func (s *scheduler) allPaused() bool {
+	paused := false
+	for _, l := range s.lanes {
+		if l.closed != "" || l.away() != "" {
+			continue
+		}
+		if !l.paused {
+			return false
+		}
+		paused = true
+	}
+	return paused
 }
 
 // missing is how many tokens the targets still want.

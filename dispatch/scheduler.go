@@ -30,6 +30,8 @@ type lane struct {
 	refusals refusals
 	server   *server // of one's own; nil of a vendor
 	paced    lanePace
+	paused   bool // by hand
+	cap      int  // by hand; 0 none
 }
 
 func free(l *eyrie.Lane) bool { return l.PromptPrice.IsZero() && l.OutputPrice.IsZero() }
@@ -86,6 +88,7 @@ type scheduler struct {
 	bills     billQueue
 	meter     meterState
 	began     time.Time
+	hand      hand
 	spared    []*lane // with a deadline, those that are not needed to keep it
 	under     flights
 	hedged    hedging
@@ -162,6 +165,8 @@ func (s *scheduler) run() Result {
 		case <-tick.C:
 			s.keepBudget(time.Now())
 			s.publish(time.Now())
+		case o := <-s.orders:
+			s.obey(o)
 		case <-wake.C:
 		case <-stopping:
 			stopping = nil
@@ -203,6 +208,8 @@ func (s *scheduler) shutDown() {
 		select {
 		case m := <-s.msgs:
 			s.handle(m)
+		case o := <-s.orders:
+			s.obey(o)
 		case <-done:
 			return
 		}
@@ -288,6 +295,10 @@ func (s *scheduler) assign(now time.Time) {
 	s.share()
 	s.idle = ""
 	for !s.ending && s.running < s.cfg.Concurrency {
+		if s.hand.paused {
+			s.idle = idlePaused
+			return
+		}
 		if s.idle = s.pause.holds(); s.idle != "" && !s.besides(s.pause.engine) {
 			return
 		}
@@ -309,6 +320,8 @@ func (s *scheduler) assign(now time.Time) {
 				s.idle = s.pause.holds()
 			case reason == route.NoMoney:
 				s.idle = idleMoney
+			case reason == route.NoLanes && s.allPaused():
+				s.idle = idleLanePaused
 			case reason == route.NoLanes && s.allAway():
 				s.idle = idleAway
 			default:

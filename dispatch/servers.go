@@ -128,6 +128,15 @@ func (l *lane) away() string {
 
 // room is how many more requests the lane may get now.
 func (l *lane) room(now time.Time) int {
+	room := l.takes(now)
+	if l.cap > 0 {
+		room = min(room, max(0, l.cap-l.limiter.Running()))
+	}
+	return room
+}
+
+// takes is how many more the lane would take.
+func (l *lane) takes(now time.Time) int {
 	if l.server == nil {
 		return l.limiter.Room(now)
 	}

@@ -41,6 +41,7 @@
 //	seen      eyrie.SeenRecord     the vendor's id of an attempt
 //	ended     eyrie.EndedRecord    what an attempt brought
 //	settled   eyrie.SettledRecord  a bill that came late
+//	budget    eyrie.BudgetRecord   another budget, set while the run went on
 //	gave-up   eyrie.GaveUpRecord   a generation that will not be tried again
 //
 // A reader that meets another kind skips it; one that meets another "v" than 1

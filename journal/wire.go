@@ -55,6 +55,8 @@ func kindOf(r eyrie.Record) string {
 		return "ended"
 	case *eyrie.SettledRecord:
 		return "settled"
+	case *eyrie.BudgetRecord:
+		return "budget"
 	case *eyrie.GaveUpRecord:
 		return "gave-up"
 	}
@@ -77,6 +79,8 @@ func newRecord(kind string) eyrie.Record {
 		return new(eyrie.EndedRecord)
 	case "settled":
 		return new(eyrie.SettledRecord)
+	case "budget":
+		return new(eyrie.BudgetRecord)
 	case "gave-up":
 		return new(eyrie.GaveUpRecord)
 	}

@@ -211,6 +211,8 @@ func (l *Ledger) Apply(r eyrie.Record) {
 	case *eyrie.SessionRecord:
 		l.budget = r.Budget
 		l.Abandon()
+	case *eyrie.BudgetRecord:
+		l.budget = r.Budget
 	case *eyrie.StartedRecord:
 		l.hold(r.Attempt, r.Hold, r.Hold)
 	case *eyrie.SeenRecord:

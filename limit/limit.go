@@ -188,12 +188,6 @@ func New(cfg Config) *Limiter {
 	return &Limiter{cfg: cfg, limit: float64(cfg.Start), known: math.Inf(1), patience: firstPatience, cool: cfg.CoolDown}
 }
 
-// SetMax changes the largest limit.
-func (l *Limiter) SetMax(n int) {
-	l.cfg.Max = max(1, n)
-	l.limit = min(l.limit, float64(l.cfg.Max))
-}
-
 // Limit is how many requests may run at once now.
 func (l *Limiter) Limit() int { return int(l.limit + 0.5) }
 

@@ -548,21 +548,3 @@ func TestFailingAfterTaking(t *testing.T) {
 		t.Errorf("after an answer the lane is %v with room %d", b.State(b.now), b.Room(b.now))
 	}
 }
-
-func TestMaximumCanBeChanged(t *testing.T) {
-	b := newBench(limit.Config{Start: 50})
-	b.SetMax(20)
-	if b.Limit() != 20 || b.Max() != 20 {
-		t.Errorf("the limit is %d of %d, want 20", b.Limit(), b.Max())
-	}
-	b.SetMax(100)
-	for range 5 {
-		b.round()
-	}
-	if b.Limit() != 100 {
-		t.Errorf("the limit is %d, want it to grow to 100", b.Limit())
-	}
-	if b.SetMax(0); b.Limit() != 1 {
-		t.Errorf("the limit is %d, want at least one", b.Limit())
-	}
-}

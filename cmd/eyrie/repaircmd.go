@@ -112,6 +112,8 @@ func oneLine(rec eyrie.Record) string {
 		return fmt.Sprintf("end of attempt %d in set %s on %s: %s, charged %s, %s", r.Attempt, r.Set, r.Lane, what, r.Charged, r.Cost)
 	case *eyrie.SettledRecord:
 		return fmt.Sprintf("a bill of %s for attempts %v", r.Cost, r.Attempts)
+	case *eyrie.BudgetRecord:
+		return fmt.Sprintf("a budget of %s set while the run went on", r.Budget.Cents())
 	case *eyrie.GaveUpRecord:
 		return fmt.Sprintf("a generation of set %s given up (%s)", r.Set, r.Class)
 	}
