@@ -58,4 +58,5 @@ type LaneSnapshot struct {
 	Failures map[string]int
 	Closed   string // why it takes no more work; empty while it does
 	OpensIn  time.Duration
+	Idle     string // why it gets nothing more now; empty while it does
 }

@@ -17,10 +17,20 @@ type task struct {
 	over      bool // one of them was accepted
 	free      int  // of those, the ones that failed without a charge
 	avoid     map[string]bool
-	refusedBy *lane  // the latest attempt, for too many requests
-	raised    int    // the cap after an answer was cut off, 0 before
-	reason    string // class of the latest failure
+	ended     map[string]int // attempts by the class of their failure
+	refusedBy *lane          // the latest attempt, for too many requests
+	raised    int            // the cap after an answer was cut off, 0 before
+	reason    string         // class of the latest failure
 	detail    string
+}
+
+// count counts a failure of a class and returns how many there were.
+func (t *task) count(class string) int {
+	if t.ended == nil {
+		t.ended = map[string]int{}
+	}
+	t.ended[class]++
+	return t.ended[class]
 }
 
 // conversation is one sample of a prompt, turn after turn.

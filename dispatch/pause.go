@@ -57,7 +57,15 @@ func (p *pause) holds() string {
 	if p.state == notPaused || p.state == trying {
 		return ""
 	}
-	return "paused: every request is refused"
+	return fmt.Sprintf("paused: every request is refused (%.120s)", causeText(p.cause))
+}
+
+// causeText is the cause of a failure without its path.
+func causeText(err error) string {
+	if e, ok := eyrie.AsError(err); ok {
+		return describeFailure(e)
+	}
+	return err.Error()
 }
 
 // started takes the first attempt after an answered probe on trial.

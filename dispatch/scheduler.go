@@ -21,7 +21,10 @@ type lane struct {
 	engine  Engine
 	limiter *limit.Limiter
 	closed  string // why it takes no more work
-	strikes int    // answers in a row that were not what was asked for
+	strikes int    // failures in a row that close it when there are struck of them
+	struck  int
+	failure string // the latest, in a few words
+	retries retries
 
 	// recalled is set while it is closed until a list of endpoints brings it
 	// back, gone when it is since a list had it not, or not to answer.
@@ -35,10 +38,6 @@ type lane struct {
 }
 
 func free(l *eyrie.Lane) bool { return l.PromptPrice.IsZero() && l.OutputPrice.IsZero() }
-
-// maxStrikes is how many answers in a row may fail verification before a lane
-// is closed for the run.
-const maxStrikes = 20
 
 // maxFree bounds the attempts at one generation that failed without a charge
 // and not because the lane was full.
@@ -281,15 +280,6 @@ func (s *scheduler) exhausted(now time.Time) bool {
 	return true
 }
 
-// Why nothing more is started.
-const (
-	idleMoney = "the rest of the budget is held by answers under way or not billed yet"
-	idleLanes = "every lane is full"
-	idleAway  = "no server answers"
-	idleFeed  = "waiting for prompts"
-	idleDone  = "what is under way may be enough"
-)
-
 // assign starts all that can be started now.
 func (s *scheduler) assign(now time.Time) {
 	s.share()
@@ -325,7 +315,7 @@ func (s *scheduler) assign(now time.Time) {
 			case reason == route.NoLanes && s.allAway():
 				s.idle = idleAway
 			default:
-				s.idle = idleLanes
+				s.idle = s.whyLanes(now)
 			}
 			return
 		}
@@ -400,7 +390,7 @@ func (s *scheduler) pickBut(t *task, but *lane, now time.Time) (*lane, reserved,
 			continue
 		}
 		hold, most := s.reservation(t, l.Lane, now)
-		cands = append(cands, route.Candidate{Lane: l.Lane, Room: l.room(now), Hold: hold})
+		cands = append(cands, route.Candidate{Lane: l.Lane, Room: l.roomFor(t, now), Hold: hold})
 		at, worst = append(at, l), append(worst, most)
 	}
 	free := max(0, s.cfg.Ledger.Free()-s.spareMoney())
@@ -422,6 +412,9 @@ func (s *scheduler) start(t *task, l *lane, r reserved, hedge bool, now time.Tim
 	a := &attempt{number: s.last, task: t, lane: l, on: l.Lane, hold: r.worst, asked: t.sampling(), started: now, try: t.tries, hedge: hedge}
 	a.slot = l.limiter.Start()
 	a.slot.Again = t.refusedBy == l
+	if a.try > 1 {
+		l.retries.running++
+	}
 	s.pause.started(a)
 	s.running++
 	s.sets[t.set].running++
@@ -485,7 +478,7 @@ func (s *scheduler) ended(m message) {
 	case a.err == nil:
 		a.lane.strikes = 0
 	case other:
-		s.judgeLane(a)
+		s.judge(a, policyOf(a.err))
 	default:
 		s.failed(a)
 	}
@@ -494,23 +487,21 @@ func (s *scheduler) ended(m message) {
 // release gives the attempt's place on its lane free and tells the limiter how
 // it went.
 func (s *scheduler) release(a *attempt) {
-	outcome, wait := limit.Answered, time.Duration(0)
-	a.task.refusedBy = nil
-	if e := a.err; e != nil {
-		wait = e.RetryAfter
-		switch {
-		case e.Kind == eyrie.Pause: // it says nothing about the lane
-			outcome, wait = limit.Neutral, 0
-		case e.Class == "429" || e.Class == "in-band 429":
-			outcome = limit.Refused
-			a.task.refusedBy = a.lane
-		case e.LaneWide:
-			outcome = limit.Trouble
-		default:
-			outcome = limit.Neutral
-		}
+	l, e := a.lane, a.err
+	if a.try > 1 {
+		l.retries.running--
 	}
-	a.lane.limiter.End(time.Now(), a.slot, outcome, wait, s.rng.Float64())
+	a.task.refusedBy = nil
+	if e == nil {
+		l.retries.answered()
+		l.limiter.End(time.Now(), a.slot, limit.Answered, 0, 0)
+		return
+	}
+	p := policyOf(e)
+	if p.lane == limit.Refused {
+		a.task.refusedBy = l
+	}
+	l.limiter.End(time.Now(), a.slot, p.lane, e.RetryAfter, s.rng.Float64())
 }
 
 func (s *scheduler) settle(a *attempt) {
@@ -549,9 +540,10 @@ func (s *scheduler) accept(m message) {
 
 // failed decides what becomes of a generation whose attempt failed.
 func (s *scheduler) failed(a *attempt) {
-	s.judgeLane(a)
+	t, e, p := a.task, a.err, policyOf(a.err)
+	s.judge(a, p)
 	repeated := s.noteRefusal(a)
-	t, e := a.task, a.err
+	ended := t.count(e.Class)
 	t.reason, t.detail = e.Class, clip(e.Error())
 	if e.Class == eyrie.ClassCut {
 		t.raised = s.cfg.RetryTokens
@@ -585,7 +577,7 @@ func (s *scheduler) failed(a *attempt) {
 	if s.ctx.Err() != nil {
 		return
 	}
-	if s.cfg.State.Paid(t.gen.Key) >= s.cfg.PaidAttempts || t.free >= maxFree {
+	if s.cfg.State.Paid(t.gen.Key) >= s.cfg.PaidAttempts || t.free >= maxFree || p.tries > 0 && ended >= p.tries {
 		s.giveUpTask(t)
 		return
 	}
@@ -614,39 +606,6 @@ func (s *scheduler) giveUpTask(t *task) {
 			s.cfg.Log.Error("giving up", "err", err)
 		}
 	})
-}
-
-// judgeLane draws the conclusions of a failure for its lane.
-func (s *scheduler) judgeLane(a *attempt) {
-	l, e := a.lane, a.err
-	switch {
-	case e.Kind == eyrie.Pause: // it says nothing about the lane
-	case e.Class == "429" || e.Class == "in-band 429":
-		// its limiter knows
-	case e.Class == "404" && l.server != nil: // its server is looked at again
-	case e.Class == "404":
-		s.notFound(a)
-	case e.Class == "overrun" && !l.Overruns:
-		longer := *l.Lane
-		longer.Overruns = true
-		l.Lane = &longer
-		s.cfg.Log.Warn("the lane does not enforce max_tokens; its own maximum is reserved from now on", "lane", l.Tag)
-	}
-	if strike(e.Class) {
-		if l.strikes++; l.strikes >= maxStrikes {
-			s.closeLane(l, fmt.Sprintf("%d answers in a row were not what was asked for; the last: %v", l.strikes, e))
-		}
-	}
-}
-
-// strike reports failures of verification: the lane answered, and with the
-// wrong thing.
-func strike(class string) bool {
-	switch class {
-	case "wrong provider", "wrong model", "usage", "reasoning", "pipeline", "overrun", "tool call", "cached answer", "bad frame":
-		return true
-	}
-	return false
 }
 
 func (s *scheduler) closeLane(l *lane, why string) {

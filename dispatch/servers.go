@@ -135,6 +135,15 @@ func (l *lane) room(now time.Time) int {
 	return room
 }
 
+// roomFor is how many more requests the lane may get of those that are tried
+// again, or for the first time.
+func (l *lane) roomFor(t *task, now time.Time) int {
+	if t.tries > 0 {
+		return l.retries.room(l.room(now))
+	}
+	return l.room(now)
+}
+
 // takes is how many more the lane would take.
 func (l *lane) takes(now time.Time) int {
 	if l.server == nil {

@@ -75,6 +75,7 @@ func (s *scheduler) publishLanes(snap *eyrie.Snapshot, now time.Time) {
 		f := facts[l.Tag]
 		f.Name, f.Running, f.Limit, f.Closed = l.Tag, l.limiter.Running(), l.most(), cmp.Or(l.closed, l.away())
 		f.OpensIn = max(0, l.limiter.Opens().Sub(now))
+		f.Idle = s.whyIdle(l, now)
 		snap.Lanes = append(snap.Lanes, f)
 	}
 }

@@ -28,7 +28,7 @@
 //
 // The limit grows only while it is what holds the lane back. That a request is
 // taken which the same lane has refused before says nothing new, and does not
-// raise it.
+// raise it beyond what is known.
 //
 // The package is pure: time and chance are passed in, nothing sleeps.
 package limit
@@ -99,9 +99,10 @@ const (
 	// brokenAfter is how many pauses in a row, without a request that was taken
 	// in between, make a lane broken.
 	brokenAfter = 3
-	// aloneAfter is how many such pauses make one that refuses every request one
-	// to be left alone, and alone how many times longer the pauses get then.
-	aloneAfter = 20
+	// aloneAfter is how many pauses in a row make a lane that holds nothing and
+	// refuses everything one to be left alone, and alone how many times longer the
+	// pauses get then.
+	aloneAfter = 14
 	alone      = 6
 )
 
@@ -176,6 +177,7 @@ type Limiter struct {
 	drained  float64
 	cool     time.Duration
 	pauses   int // in a row
+	lone     int // of these, while the lane held nothing
 	trial    bool
 	trying   int  // trials under way
 	lateFail bool // the last pause came of requests that had been taken
@@ -272,7 +274,7 @@ func (l *Limiter) Accepted(now time.Time, r *Request) {
 		l.cool = l.cfg.CoolDown
 	}
 	l.credit = min(l.credit+allowance, saved)
-	if !r.Again {
+	if !r.Again || l.limit < l.known && l.Bounded() {
 		l.grow(now)
 	}
 }

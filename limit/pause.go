@@ -7,7 +7,7 @@ import "time"
 // not take as much as it did.
 func (l *Limiter) resume(proved bool) {
 	if proved {
-		l.pauses = 0
+		l.pauses, l.lone = 0, 0
 	}
 	if l.trial {
 		l.limit = min(l.limit, float64(l.running)+gently)
@@ -27,6 +27,9 @@ func (l *Limiter) pause(now time.Time, r *Request, o Outcome, wait time.Duration
 	l.probe = probe{}
 	l.trial, l.late = true, time.Time{}
 	l.pauses++
+	if l.held == 0 {
+		l.lone++
+	}
 	if wait > 0 {
 		return
 	}
@@ -44,7 +47,7 @@ func (l *Limiter) pause(now time.Time, r *Request, o Outcome, wait time.Duration
 // requests for minutes counts them by the minute, most likely, and the refused
 // ones with them: pauses shorter than that minute would never let it open.
 func (l *Limiter) longest(o Outcome) time.Duration {
-	if o == Refused && l.pauses >= aloneAfter {
+	if o == Refused && l.lone >= aloneAfter {
 		return alone * l.cfg.MaxCool
 	}
 	return l.cfg.MaxCool

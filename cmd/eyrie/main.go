@@ -127,6 +127,7 @@ token ids with a loss mask.
   eyrie doctor job.yaml       check everything that a run needs
   eyrie plan job.yaml         tokens, money and lanes, before anything is paid
   eyrie run job.yaml          do it; run again to go on
+  eyrie ctl job.yaml          change it while it runs: pause, budget, concurrency, lanes
   eyrie export job.yaml       write the rows
   eyrie tokens explain job.yaml ID   why a row has the class it has`,
 		Version:       programVersion(),
@@ -141,7 +142,7 @@ token ids with a loss mask.
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.SetFlagErrorFunc(flagError)
 	addProfiles(cmd)
-	cmd.AddCommand(a.initCmd(), a.importCmd(), a.doctorCmd(), a.providersCmd(), a.planCmd(), a.runCmd(), a.statusCmd(), a.exportCmd(), a.handoffCmd(), a.repairCmd(), a.tokensCmd(), a.emulateCmd())
+	cmd.AddCommand(a.initCmd(), a.importCmd(), a.doctorCmd(), a.providersCmd(), a.planCmd(), a.runCmd(), a.statusCmd(), a.ctlCmd(), a.exportCmd(), a.handoffCmd(), a.repairCmd(), a.tokensCmd(), a.emulateCmd())
 	return cmd
 }
 

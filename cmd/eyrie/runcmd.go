@@ -102,8 +102,12 @@ func (a *app) run(ctx context.Context, jobPath string, f runFlags) error {
 	defer root.Close()
 	st, led := progress.New(), ledger.New(s.job.Budget)
 	opened := time.Now()
+	var live *eyrie.BudgetRecord // the latest budget that was set while the run went on
 	j, torn, err := journal.Open(root, func(e journal.Entry) error {
 		st.Apply(e)
+		if b, ok := e.Record.(*eyrie.BudgetRecord); ok {
+			live = b
+		}
 		led.Apply(e.Record)
 		return nil
 	})
@@ -127,6 +131,11 @@ func (a *app) run(ctx context.Context, jobPath string, f runFlags) error {
 	}
 	s.showLanes(scr.printf)
 	led.SetBudget(s.job.Budget)
+	if live != nil && live.Job == s.job.Budget && live.Budget != s.job.Budget {
+		led.SetBudget(live.Budget)
+		scr.printf("the budget is %s, as eyrie ctl set it, not the %s of %s; another budget there holds again\n",
+			live.Budget.Cents(), s.job.Budget.Cents(), s.job.File)
+	}
 	if err := s.afford(ctx, led, f.available, scr.printf); err != nil {
 		return err
 	}
@@ -255,7 +264,7 @@ func (a *app) dispatch(ctx context.Context, s *session, j *journal.Journal, st *
 	defer rd.Close()
 	cfg := dispatch.Config{
 		Run: path.Base(s.job.Output), Model: s.job.Model, Sampling: s.job.Mix(), Concurrency: s.job.Concurrency,
-		PaidAttempts: s.job.Attempts, Hold: s.hold(), OnLength: s.job.OnLength, RetryTokens: s.job.RetryTokens, Lanes: s.dispatchLanes(), Fit: s.job.Fit, Sort: s.job.Sort, Deadline: s.job.Deadline, Hedge: s.job.Hedge, Journal: j, State: st, Ledger: led,
+		PaidAttempts: s.job.Attempts, Hold: s.hold(), OnLength: s.job.OnLength, RetryTokens: s.job.RetryTokens, Lanes: s.dispatchLanes(), Fit: s.job.Fit, Sort: s.job.Sort, Deadline: s.job.Deadline, Hedge: s.job.Hedge, JobBudget: s.job.Budget, Journal: j, State: st, Ledger: led,
 		Count:        s.model.count,
 		Earlier:      earlier(root),
 		BillPatience: f.patience, Seed: uint64(time.Now().UnixNano()), Log: scr.logger(),
@@ -269,6 +278,11 @@ func (a *app) dispatch(ctx context.Context, s *session, j *journal.Journal, st *
 	r, err := dispatch.New(cfg)
 	if err != nil {
 		return dispatch.Result{}, err
+	}
+	if ctl, err := serveControl(root.Name(), r); err != nil {
+		scr.printf("warning: eyrie ctl cannot reach this run: %v\n", err)
+	} else {
+		defer ctl.close()
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -52,6 +52,7 @@ type laneStatus struct {
 	Dropped  int            `json:"dropped,omitzero"` // bought, and no rows
 	Failures map[string]int `json:"failures,omitzero"`
 	Closed   string         `json:"closed,omitzero"`
+	Idle     string         `json:"idle,omitzero"` // why it gets nothing more now
 }
 
 func newStatusJSON(state string, s eyrie.Snapshot) *statusJSON {
@@ -63,7 +64,7 @@ func newStatusJSON(state string, s eyrie.Snapshot) *statusJSON {
 		out.Sets = append(out.Sets, setStatus{x.Name, x.Target, x.Have, x.Seeded, x.Rows, x.GaveUp, x.Dropped, x.Running, x.Breaks})
 	}
 	for _, l := range s.Lanes {
-		out.Lanes = append(out.Lanes, laneStatus{l.Name, l.Running, l.Limit, l.Attempts, l.Rows, l.Tokens, l.Cost, l.Dropped, l.Failures, l.Closed})
+		out.Lanes = append(out.Lanes, laneStatus{l.Name, l.Running, l.Limit, l.Attempts, l.Rows, l.Tokens, l.Cost, l.Dropped, l.Failures, l.Closed, l.Idle})
 	}
 	return out
 }
