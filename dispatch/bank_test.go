@@ -72,6 +72,7 @@ type habits struct {
 	Cut      int // breaks off, and is charged in full, in part or not at all
 	Nameless int // breaks off before the vendor has named it, and is charged all the same
 	Useless  int // comes whole, is charged, and cannot be accepted
+	Crawl    int // arrives at a thirtieth of the usual speed
 	NoBill   int // of those that break off: their bill never appears
 }
 
@@ -97,12 +98,13 @@ type bank struct {
 	mu      sync.Mutex
 	calls   int
 	books   map[string]*entry
-	foreign int64 // what others have used
+	asking  map[eyrie.Key]int // requests under way
+	foreign int64             // what others have used
 	events  map[string]int
 }
 
 func newBank(seed uint64, tariffs ...tariff) *bank {
-	b := &bank{seed: seed, tariffs: map[string]tariff{}, books: map[string]*entry{}, events: map[string]int{}, began: time.Now(), moment: func() {}}
+	b := &bank{seed: seed, tariffs: map[string]tariff{}, books: map[string]*entry{}, events: map[string]int{}, asking: map[eyrie.Key]int{}, began: time.Now(), moment: func() {}}
 	for _, f := range tariffs {
 		b.tariffs[f.Tag] = f
 	}
@@ -166,6 +168,15 @@ func (b *bank) count(what string) {
 	b.events[what]++
 }
 
+// under counts the requests for a generation that are under way.
+func (b *bank) under(k eyrie.Key, more int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.asking[k] += more; b.asking[k] > 1 {
+		b.events["hedged"]++
+	}
+}
+
 // Stream serves a request as the bank's habits want it.
 func (b *bank) Stream(ctx context.Context, r *eyrie.Request) iter.Seq2[eyrie.Event, error] {
 	return func(yield func(eyrie.Event, error) bool) {
@@ -175,6 +186,8 @@ func (b *bank) Stream(ctx context.Context, r *eyrie.Request) iter.Seq2[eyrie.Eve
 			return
 		}
 		o := b.order(r)
+		b.under(r.Generation.Key, 1)
+		defer b.under(r.Generation.Key, -1)
 		a, err := b.serve(ctx, o, r, func(e eyrie.Event) { yield(e, nil) })
 		b.moment()
 		if err != nil {
@@ -215,10 +228,15 @@ func (b *bank) serve(ctx context.Context, o *order, r *eyrie.Request, tell func(
 	}
 	end := o.completion
 	breaks := happens(h.Cut)
+	slow := time.Duration(1)
+	if happens(h.Crawl) {
+		b.count("slow")
+		slow = 30
+	}
 	if breaks {
 		end = o.rng.IntN(o.completion + 1)
 	}
-	if came := b.write(ctx, end, tell); breaks || came < end {
+	if came := b.write(ctx, end, slow, tell); breaks || came < end {
 		b.count("cut")
 		b.breakOff(ctx, o, came)
 		return a, &eyrie.Error{Kind: eyrie.Again, Class: "stream cut", Err: context.Cause(ctx)}
@@ -228,6 +246,9 @@ func (b *bank) serve(ctx context.Context, o *order, r *eyrie.Request, tell func(
 	a.Content, a.FinishReason = strings.Repeat("yes ", o.completion), eyrie.FinishStop
 	a.Usage = eyrie.Usage{Given: true, PromptTokens: o.prompt, CachedTokens: o.cached, CompletionTokens: o.completion}
 	a.Cost, a.CostGiven = eyrie.Money(cost), true
+	if o.completion == r.Sampling.MaxTokens {
+		a.FinishReason = eyrie.FinishLength
+	}
 	a.Elapsed = b.toGo(o, 0)
 	if happens(h.Useless) {
 		b.count("useless")
@@ -246,11 +267,11 @@ func (b *bank) toGo(o *order, came int) time.Duration {
 }
 
 // write streams so many tokens, and returns how many it came to.
-func (b *bank) write(ctx context.Context, tokens int, tell func(eyrie.Event)) (came int) {
+func (b *bank) write(ctx context.Context, tokens int, slow time.Duration, tell func(eyrie.Event)) (came int) {
 	for came < tokens {
 		n := min(tokenRate/2, tokens-came)
 		select {
-		case <-time.After(time.Duration(n) * time.Second / tokenRate):
+		case <-time.After(slow * time.Duration(n) * time.Second / tokenRate):
 		case <-ctx.Done():
 			return came
 		}

@@ -56,6 +56,8 @@ type schedule struct {
 	Patience    time.Duration
 	Lag         time.Duration
 	Others      bool
+	Hedge       float64
+	Retry       int // the cap of answers that are asked for again; 0: none are
 	Lives       []life
 }
 
@@ -66,10 +68,12 @@ func drawSchedule(t *rapid.T) *schedule {
 		MaxTokens: 16 + upTo(1000, "max_tokens"), Concurrency: 1 + upTo(20, "concurrency"), Others: rapid.Bool().Draw(t, "others use the account"),
 		Habits: habits{
 			Refused: upTo(10, "refused"), Error: upTo(10, "errors"), Cut: upTo(15, "cut"), Nameless: upTo(10, "nameless"),
-			Useless: upTo(10, "useless"), NoBill: upTo(30, "never billed"),
+			Useless: upTo(10, "useless"), Crawl: upTo(5, "slow"), NoBill: upTo(30, "never billed"),
 		},
 	}
-	longest := s.MaxTokens
+	s.Hedge = float64(upTo(2, "hedges")) / 4
+	s.Retry = upTo(1, "asked for again") * 2 * s.MaxTokens
+	longest := max(s.MaxTokens, s.Retry)
 	for i := range 1 + upTo(2, "lanes") {
 		f := tariff{
 			Tag: fmt.Sprint("lane-", i), Prompt: int64(upTo(1_000_000, "prompt price")), Output: 1 + int64(upTo(5_000_000, "output price")),
@@ -213,9 +217,9 @@ func (p *play) lanes(context.Context) ([]dispatch.Lane, error) {
 }
 
 func (p *play) config(j *mortal, st *progress.State, led *ledger.Ledger) dispatch.Config {
-	lanes, _ := p.lanes(nil)
+	lanes, _ := p.lanes(context.Background())
 	return dispatch.Config{
-		Run: "test", Model: "a/b", Hold: p.hold, Sampling: mixOf(eyrie.Sampling{MaxTokens: p.MaxTokens}), Concurrency: p.Concurrency, Lanes: lanes,
+		Run: "test", Model: "a/b", Hold: p.hold, Hedge: p.Hedge, OnLength: p.onLength(), RetryTokens: p.Retry, Sampling: mixOf(eyrie.Sampling{MaxTokens: p.MaxTokens}), Concurrency: p.Concurrency, Lanes: lanes,
 		Refresh: p.lanes, RefreshEvery: 30 * time.Second, PaidAttempts: 3, Journal: j, State: st, Ledger: led, BillPatience: p.Patience,
 		Earlier: j.earlier, Seed: p.Seed, Count: func(*eyrie.Generation, eyrie.Sampling) (int, error) { return p.PromptLen, nil },
 		Sets: []dispatch.Set{
@@ -223,6 +227,13 @@ func (p *play) config(j *mortal, st *progress.State, led *ledger.Ledger) dispatc
 			{Name: "b", Target: 1 << 40, Samples: 2, Prompts: prompts("b", p.Prompts/3, eyrie.User, eyrie.Assistant, eyrie.User)},
 		},
 	}
+}
+
+func (p *play) onLength() eyrie.OnLength {
+	if p.Retry > 0 {
+		return eyrie.RetryCut
+	}
+	return eyrie.KeepCut
 }
 
 // known: the ledger never knows of less than the vendor will charge.
@@ -267,7 +278,7 @@ func (p *play) cheapest() eyrie.Money {
 	least := eyrie.MaxMoney
 	for _, f := range p.Tariffs {
 		hold := func(since time.Duration) eyrie.Money {
-			return f.at(since).lane().WorstCase(p.PromptLen+p.PromptLen/50+16, p.MaxTokens)
+			return f.at(since).lane().WorstCase(p.PromptLen+p.PromptLen/50+16, max(p.MaxTokens, p.Retry))
 		}
 		least = min(least, max(hold(0), hold(f.DearerAt)))
 	}
@@ -301,7 +312,7 @@ func TestTheBooksNeverPassTheBudget(t *testing.T) {
 			t.Errorf("not one run ended with %v: the schedules are too tame", s)
 		}
 	}
-	for _, what := range []string{"whole", "cut", "error", "nameless", "refused", "useless"} {
+	for _, what := range []string{"whole", "cut", "error", "nameless", "refused", "useless", "slow"} {
 		if events[what] == 0 {
 			t.Errorf("not one request was %s: the schedules are too tame", what)
 		}
