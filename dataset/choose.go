@@ -150,8 +150,9 @@ func (l *lots) Pop() any {
 // order holds prompts in a file of its own, from which they are read one by
 // one in the order of their lots. In memory a row takes 32 bytes.
 type order struct {
-	file *os.File
-	rows []stored
+	file    *os.File
+	removed bool // from its folder, already
+	rows    []stored
 }
 
 // stored is where a prompt stands in the file.
@@ -167,7 +168,9 @@ func (s *Set) shuffle() (*order, error) {
 	if err != nil {
 		return nil, s.src.wrap(fmt.Errorf("shuffle: %w", err))
 	}
-	o := &order{file: f}
+	// Where an open file can be removed, nothing stays behind however the
+	// process ends.
+	o := &order{file: f, removed: os.Remove(f.Name()) == nil}
 	w := &appender{file: f}
 	err = s.scan(func(p *eyrie.Prompt) bool {
 		at := w.at
@@ -241,5 +244,9 @@ func (o *order) prompts(each func(*eyrie.Prompt) bool) error {
 }
 
 func (o *order) close() error {
-	return errors.Join(o.file.Close(), os.Remove(o.file.Name()))
+	err := o.file.Close()
+	if !o.removed {
+		err = errors.Join(err, os.Remove(o.file.Name()))
+	}
+	return err
 }

@@ -161,6 +161,9 @@ func (r Report) String() string {
 	for _, reason := range reasons {
 		c := r.Dropped[reason]
 		fmt.Fprintf(&b, "  %d left out: %s\n", c.N, reason)
+		if reason == NotSampled {
+			continue // one is as good as the other
+		}
 		for _, e := range c.Examples {
 			fmt.Fprintf(&b, "    %s\n", e)
 		}

@@ -174,8 +174,11 @@ func (d *doctor) prompts() bool {
 		case r.Kept == 0:
 			d.fail("prompts", "look at the drops with eyrie plan", fmt.Errorf("%s: none of its %d rows is a prompt", name, r.Rows))
 			return false
-		case r.Kept < r.Rows:
-			d.warn("prompts", "eyrie plan says which and why", "%s: %d of %d rows are no prompts", name, r.Rows-r.Kept, r.Rows)
+		case r.LossRate() > d.job.Datasets[i].AcceptDrops:
+			d.fail("prompts", "", errors.New(lossText(&r, d.job.Datasets[i].AcceptDrops)))
+			return false
+		case r.Lost() > 0:
+			d.warn("prompts", "eyrie plan says which and why", "%s: %d of %d rows are no prompts", name, r.Lost(), r.Rows)
 		default:
 			d.ok("prompts", "%s: %d prompts, samples %d", name, r.Kept, d.job.Datasets[i].Samples)
 		}

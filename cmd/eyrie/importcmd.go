@@ -224,12 +224,6 @@ func openImports(paths []string, opts dataset.Options) ([]*dataset.Set, error) {
 	return sets, errors.Join(errs...)
 }
 
-func closeSets(sets []*dataset.Set) {
-	for _, s := range sets {
-		s.Close()
-	}
-}
-
 // importInto reads all sets and writes what is kept in the normal form.
 func importInto(ctx context.Context, sets []*dataset.Set, w io.Writer) error {
 	var line []byte
@@ -281,16 +275,6 @@ func writeImport(ctx context.Context, sets []*dataset.Set, f importFlags) error 
 		}
 		return bw.Flush()
 	})
-}
-
-// acceptedLoss is the share of a set's rows that may be lost where nothing else
-// is said.
-const acceptedLoss = 0.05
-
-// lossText says that a set loses too many rows, and what to do.
-func lossText(r *dataset.Report, accepted float64) string {
-	return fmt.Sprintf("%s: %d of %d rows are lost (%.1f %%), more than the %.0f %% that a run accepts; mend the file, say how to read it with layout, columns or roles, or accept it with accept_drops: %.2f",
-		r.Set, r.Lost(), r.Rows, 100*r.LossRate(), 100*accepted, min(1, r.LossRate()+0.005))
 }
 
 // printImport prints an account for people.

@@ -84,6 +84,9 @@ func (a *app) plan(ctx context.Context, jobPath string, flags planFlags) error {
 	} else {
 		p.print(a.stdout)
 	}
+	if err == nil {
+		err = s.losses()
+	}
 	if err == nil && !p.Affordable() {
 		err = &exitError{code: exitBudget}
 	}

@@ -184,6 +184,9 @@ func (s *session) check(ctx context.Context, st *progress.State, led *ledger.Led
 			scr.printf("%s", r)
 		}
 	}
+	if err := s.losses(); err != nil {
+		return err
+	}
 	f := v.forecast(&facts{state: st, ledger: led})
 	if !f.Affordable() && s.job.Fit == plan.FitFail && !partial {
 		return &exitError{exitBudget, fmt.Errorf(

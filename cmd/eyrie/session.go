@@ -88,10 +88,9 @@ func (a *app) open(path string) (*session, error) {
 // openSets opens the data sets and counts what seeds bring along.
 func (s *session) openSets() error {
 	var errs []error
-	for _, d := range s.job.Datasets {
-		set, err := dataset.Open(dataset.Source{Set: d.Name, Path: d.Path}, dataset.Options{
-			Layout: dataset.Layout(d.Layout), Turns: d.Turns, Special: s.model.spellsSpecial,
-		})
+	for i := range s.job.Datasets {
+		d := &s.job.Datasets[i]
+		set, err := s.openSet(d)
 		errs = append(errs, err)
 		s.sets = append(s.sets, set)
 		seeded, err := seedTokens(d.SeedFrom, d.Name)
@@ -103,6 +102,7 @@ func (s *session) openSets() error {
 }
 
 func (s *session) close() {
+	closeSets(s.sets)
 	for _, e := range s.engines {
 		if e.client != nil {
 			e.client.Close()

@@ -45,14 +45,34 @@
 //	  mix:                            ways of sampling, drawn row by row; none. Each begins with
 //	    - {weight: 3}                 what stands above; a weight says how often it is taken beside
 //	    - {weight: 1, thinking: false, temperature: 0.6}    the others, 0.001 to 1000
+//	tokens: 100M                      output tokens of all sets that have none of their own; none
 //	datasets:                         required; one or more
 //	  - name: code                    required; letters, digits, ".", "_", "-"; becomes a folder name
-//	    path: prompts/code.jsonl      required; a file of prompts
+//	    path: prompts/code.jsonl      required; a file of prompts, or a folder or pattern of them
 //	    tokens: 10M                   required; output tokens wanted: 10M, 500k, 1.5M, 10_000_000
 //	    samples: 1                    answers to one prompt, 1 to 1000
 //	    turns: all                    all, last or first: which answers of a conversation are made
 //	    tools: exact                  exact or name: how results find the model's own calls
-//	    layout: auto                  auto, messages or sharegpt
+//	    layout: auto                  how rows hold conversations: auto or a layout of package dataset
+//	    format: auto                  how files hold rows, where the name does not say it: csv, tsv or text
+//	    columns: {prompt: ask}        names of columns by what they hold; the usual ones
+//	    roles: {narrator: system}     speakers of unusual names; none
+//	    images: drop                  drop the row, skip the image, or refuse the set
+//	    max_row: 64MB                 the most of one row, 1KB to 16GB
+//	    accept_drops: 0.05            the share of rows that may be lost, 0 to 1
+//	    keep:                         what is wanted of a prompt; anything
+//	      languages: [en, zh]         by the language column, else guessed
+//	      tools: true                 with tools, or without
+//	      min_turns: 1                as the other bounds, 1 to 2^30
+//	      max_turns: 10
+//	      min_tokens: 10              of the prompt
+//	      max_tokens: 8000
+//	    near_duplicates: 0.8          leave out what is as like as this to an earlier row, 0.3 to 1; keep it
+//	    decontaminate: [mt.jsonl]     leave out what shares text with the prompts of these files; nothing
+//	    sample: 5000                  so many rows, which the job's seed and their content decide; all
+//	    shuffle: false                their order too
+//	    validation: 0.05              the share of conversations that is marked for validation, 0 to 0.9; none
+//	    weight: 1                     in place of tokens: a share of the job's tokens
 //	    seed_from: old-run            a run folder or a .jsonl file whose answers are taken over; none
 //	engines:                          required; one or more, each under the name of its kind
 //	  - openrouter:

@@ -12,8 +12,8 @@ import (
 
 // known are the keys of each mapping, as faults list them.
 var known = strings.NewReplacer(
-	"{job}", "model, tokenizer, budget, output, thinking, seed, sampling, concurrency, attempts, hold, on_length, retry_max_tokens, fit, deadline, sort, hedge, datasets, engines",
-	"{dataset}", "name, path, tokens, samples, turns, tools, layout, seed_from",
+	"{job}", "model, tokenizer, budget, output, thinking, seed, sampling, concurrency, attempts, hold, on_length, retry_max_tokens, fit, deadline, sort, hedge, tokens, datasets, engines",
+	"{dataset}", "name, path, tokens, samples, turns, tools, seed_from, layout, format, columns, roles, images, max_row, accept_drops, keep, near_duplicates, decontaminate, sample, shuffle, validation, weight",
 	"{openrouter}", "base_url, key_file, quantization, precision, only, ignore, prefer, max_price, min_status, min_uptime, data_collection, zdr, distillable, logprobs, catalogue_every",
 	"{sampling}", "temperature, top_p, top_k, min_p, seed, max_tokens, effort, stop, mix",
 )
@@ -48,8 +48,8 @@ var faultTests = []struct {
 		`job.yaml:3:1: bugdet: found an unknown key; did you mean "budget"? known here: {job}`},
 	{"unknown key in other writing", "  path:", "  samples: 1\n  Seed-From: rows.jsonl\n  path:",
 		`job.yaml:8:3: datasets[0].Seed-From: found an unknown key; did you mean "seed_from"? known here: {dataset}`},
-	{"unknown key", "  tokens:", "  weight: 2\n  tokens:",
-		`job.yaml:8:3: datasets[0].weight: found an unknown key; known here: {dataset}`},
+	{"unknown key", "  tokens:", "  heavy: 2\n  tokens:",
+		`job.yaml:8:3: datasets[0].heavy: found an unknown key; known here: {dataset}`},
 	{"key in the wrong place", "budget:", "temperature: 1\nbudget:",
 		`job.yaml:3:1: temperature: found an unknown key; it belongs under sampling; known here: {job}`},
 	{"key with odd characters", "budget:", "\"a.b\\n\": 1\nbudget:",
@@ -230,11 +230,27 @@ var faultTests = []struct {
 	{"path missing", "  path: prompts.jsonl\n", "",
 		`job.yaml:6:3: datasets[0].path: found nothing; name the file of prompts, such as prompts/code.jsonl`},
 	{"path not there", "prompts.jsonl", "prompt.jsonl",
-		`job.yaml:7:9: datasets[0].path: found "prompt.jsonl", which does not exist; name a file of prompts that exists and can be read`},
-	{"path is a folder", "prompts.jsonl", "empty",
-		`job.yaml:7:9: datasets[0].path: found "empty", which is a folder; name a file of prompts that exists and can be read`},
+		`job.yaml:7:9: datasets[0].path: found "prompt.jsonl", which does not exist; name a file of prompts that exists and can be read, or a folder or pattern of them`},
+	{"path is a pattern that fits nothing", "path: prompts.jsonl", "path: data/*.parquet",
+		`job.yaml:7:9: datasets[0].path: found "data/*.parquet", a pattern that fits no file; name a file of prompts that exists and can be read, or a folder or pattern of them`},
+	{"weight without tokens to share", "  tokens: 10M\n", "  tokens: 10M\n  weight: 2\n",
+		`job.yaml:9:11: datasets[0].weight: found "2"; a weight shares out the tokens of the job: write tokens at the top of the file, or in the data set in place of weight`},
+	{"unknown column", "  tokens: 10M\n", "  tokens: 10M\n  columns: {answr: reply}\n",
+		`job.yaml:9:13: datasets[0].columns.answr: found an unknown key; did you mean "answer"? known here: id, messages, system, tools, prompt, input, options, answer, reasoning, calls, turns, transcript, history, images, split, license, source, category, language`},
+	{"columns that are a list", "  tokens: 10M\n", "  tokens: 10M\n  columns: [prompt]\n",
+		`job.yaml:9:12: datasets[0].columns: found a list; write what a column holds and its name, such as {prompt: ask, answer: reply}`},
+	{"unknown role", "  tokens: 10M\n", "  tokens: 10M\n  roles: {narrator: sytem}\n",
+		`job.yaml:9:21: datasets[0].roles.narrator: found "sytem"; did you mean "system"? allowed are system, user, assistant, tool`},
+	{"size of a row", "  tokens: 10M\n", "  tokens: 10M\n  max_row: 64\n",
+		`job.yaml:9:12: datasets[0].max_row: found "64"; write the most bytes of a row, such as 64MB or 1GB, up to 16GB`},
+	{"drops above all", "  tokens: 10M\n", "  tokens: 10M\n  accept_drops: 5\n",
+		`job.yaml:9:17: datasets[0].accept_drops: found "5"; write a number from 0 to 1`},
+	{"language written out", "  tokens: 10M\n", "  tokens: 10M\n  keep: {languages: [English]}\n",
+		`job.yaml:9:22: datasets[0].keep.languages[0]: found "English"; list codes of languages, such as [en, zh]`},
+	{"evaluation that is not there", "  tokens: 10M\n", "  tokens: 10M\n  decontaminate: [mt.jsonl]\n",
+		`job.yaml:9:19: datasets[0].decontaminate[0]: found "mt.jsonl", which does not exist; list files of prompts that must not be trained on, such as [evals/mt_bench.jsonl]`},
 	{"path is blank", "prompts.jsonl", `" "`,
-		`job.yaml:7:9: datasets[0].path: found " "; name a file of prompts that exists and can be read`},
+		`job.yaml:7:9: datasets[0].path: found " "; name a file of prompts that exists and can be read, or a folder or pattern of them`},
 	{"tokens missing", "  tokens: 10M\n", "",
 		`job.yaml:6:3: datasets[0].tokens: found nothing; write how many output tokens are wanted, such as 10M, 500k or 10_000_000`},
 	{"tokens in milli", "10M", "10m",
@@ -460,7 +476,7 @@ func TestUnreadableFiles(t *testing.T) {
 	}
 	_, err := config.Parse([]byte(small), "job.yaml", config.Env{})
 	const want = `job.yaml:4:9: output: found "./runs/kimi", where runs is closed to writing; name a folder, or where one can be made
-job.yaml:7:9: datasets[0].path: found "prompts.jsonl", which cannot be read: permission denied; name a file of prompts that exists and can be read`
+job.yaml:7:9: datasets[0].path: found "prompts.jsonl", which cannot be read: permission denied; name a file of prompts that exists and can be read, or a folder or pattern of them`
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}

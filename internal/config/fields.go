@@ -54,6 +54,7 @@ func jobFields() []field[Job] {
 		{"deadline", "", (*reader).deadline},
 		{"sort", "", (*reader).sort},
 		{"hedge", "", (*reader).hedge},
+		{"tokens", "", func(r *reader, v value, j *Job) { j.Tokens = r.tokens(v) }},
 		{"datasets", "list one or more data sets", (*reader).datasets},
 		{"engines", needEngines, (*reader).engines},
 	}
@@ -164,9 +165,14 @@ func (r *reader) datasets(v value, j *Job) {
 	}
 	first := map[string]int{}
 	for i := range v.items {
-		d := Dataset{Samples: 1, Turns: eyrie.AllTurns, Tools: eyrie.PairExact, Layout: "auto"}
+		d := Dataset{Samples: 1, Turns: eyrie.AllTurns, Tools: eyrie.PairExact, Layout: "auto", AcceptDrops: 0.05}
 		at := v.item(i)
-		fields(r, at, datasetFields(), &d)
+		table := datasetFields()
+		if j.Tokens > 0 {
+			table[slices.IndexFunc(table, func(f field[Dataset]) bool { return f.name == "tokens" })].need = ""
+		}
+		fields(r, at, table, &d)
+		r.weight(at, j.Tokens, &d)
 		j.Datasets = append(j.Datasets, d)
 		if d.Name == "" {
 			continue
@@ -178,30 +184,21 @@ func (r *reader) datasets(v value, j *Job) {
 			first[low] = i
 		}
 	}
+	shareOut(j.Tokens, j.Datasets)
 }
 
 // sameName reports a data set whose name the one at index k has already.
 func (r *reader) sameName(at value, name string, k int) {
-	for _, e := range at.entries {
-		if e.key.text == "name" {
-			v := value{e.value, join(at.field, "name")}
-			r.fault(v, fmt.Sprintf("%s, which datasets[%d] has too", quote(name), k), "give it another name")
-			return
-		}
-	}
+	v, _ := at.entry("name")
+	r.fault(v, fmt.Sprintf("%s, which datasets[%d] has too", quote(name), k), "give it another name")
 }
 
 func datasetFields() []field[Dataset] {
-	return []field[Dataset]{
+	return append([]field[Dataset]{
 		{"name", needName, (*reader).datasetName},
 		{"path", "name the file of prompts, such as prompts/code.jsonl", (*reader).datasetPath},
 		{"tokens", needTokens, func(r *reader, v value, d *Dataset) {
-			n, ok := parseTokens(v.text)
-			if v.kind != scalar || !ok {
-				r.refuse(v, needTokens)
-				return
-			}
-			d.Tokens = n
+			d.Tokens = r.tokens(v)
 		}},
 		{"samples", "", func(r *reader, v value, d *Dataset) {
 			n, _ := r.whole(v, 1, 1000)
@@ -215,11 +212,8 @@ func datasetFields() []field[Dataset] {
 			word, _ := r.choice(v, string(eyrie.PairExact), string(eyrie.PairByName))
 			d.Tools = eyrie.Pairing(word)
 		}},
-		{"layout", "", func(r *reader, v value, d *Dataset) {
-			d.Layout, _ = r.choice(v, layouts...)
-		}},
 		{"seed_from", "", (*reader).seedFrom},
-	}
+	}, choosingFields()...)
 }
 
 // layouts are the ways in which rows hold conversations.

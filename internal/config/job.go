@@ -35,6 +35,7 @@ type Job struct {
 	Deadline    time.Duration // from the start of a session; 0 is as soon as can be
 	Sort        route.Sort    // in which order lanes are filled
 	Hedge       float64       // share of the budget for second copies of slow answers
+	Tokens      int64         // output tokens wanted in all, shared out by weight; 0 when not given
 	Datasets    []Dataset
 	Engines     []Engine
 }
@@ -55,8 +56,25 @@ type Dataset struct {
 	Samples  int   // answers to one prompt
 	Turns    eyrie.Turns
 	Tools    eyrie.Pairing // how tool results find the model's calls
-	Layout   string
-	SeedFrom string // a run folder or a file of rows; empty when not given
+	SeedFrom string        // a run folder or a file of rows; empty when not given
+	Weight   float64       // its share of the job's tokens; 0 when it has tokens of its own
+
+	// How its rows are read.
+	Layout      string
+	Format      string            // empty finds out
+	Columns     map[string]string // names of columns by what they hold
+	Roles       map[string]string // roles by the names of speakers
+	Images      string            // what becomes of them; empty is drop
+	MaxRow      int64             // bytes; 0 is the default
+	AcceptDrops float64           // the share of rows that may be lost
+
+	// Which of them are wanted.
+	Keep           Keep
+	NearDuplicates float64  // from which likeness on they are left out; 0 keeps them
+	Decontaminate  []string // files of prompts that must not be trained on
+	Sample         int      // 0 takes all
+	Shuffle        bool
+	Validation     float64 // the share of conversations
 }
 
 // Engine is one entry of the engines. Exactly one of its pointers is set.

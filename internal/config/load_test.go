@@ -76,7 +76,7 @@ func TestDefaults(t *testing.T) {
 		Hold:        "strict",
 		OnLength:    eyrie.KeepCut,
 		Hedge:       0.02,
-		Datasets:    []config.Dataset{{Name: "code", Path: "prompts.jsonl", Tokens: 10_000_000, Samples: 1, Turns: "all", Tools: "exact", Layout: "auto"}},
+		Datasets:    []config.Dataset{{Name: "code", Path: "prompts.jsonl", Tokens: 10_000_000, Samples: 1, Turns: "all", Tools: "exact", Layout: "auto", AcceptDrops: 0.05}},
 		Engines:     []config.Engine{{Name: "openrouter", OpenRouter: &config.OpenRouter{BaseURL: config.DefaultBaseURL, CatalogueEvery: 5 * time.Minute}}},
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -164,8 +164,8 @@ engines:
 		Hedge:       0.005,
 		RetryTokens: 20_000,
 		Datasets: []config.Dataset{
-			{Name: "code", Path: in("prompts.jsonl"), Tokens: 1_500_000, Samples: 3, Turns: "last", Tools: "name", Layout: "sharegpt", SeedFrom: in("old-run")},
-			{Name: "B-4_x.y", Path: in("prompts.jsonl"), Tokens: 10_000_000, Samples: 1, Turns: "all", Tools: "exact", Layout: "auto", SeedFrom: in("rows.jsonl")},
+			{Name: "code", Path: in("prompts.jsonl"), Tokens: 1_500_000, Samples: 3, Turns: "last", Tools: "name", Layout: "sharegpt", AcceptDrops: 0.05, SeedFrom: in("old-run")},
+			{Name: "B-4_x.y", Path: in("prompts.jsonl"), Tokens: 10_000_000, Samples: 1, Turns: "all", Tools: "exact", Layout: "auto", AcceptDrops: 0.05, SeedFrom: in("rows.jsonl")},
 		},
 		Engines: []config.Engine{
 			{Name: "openrouter", OpenRouter: &config.OpenRouter{
@@ -281,9 +281,12 @@ func TestTemplateLoads(t *testing.T) {
 // template shows as comments: what it advises must be right too.
 func TestTemplateExamplesLoad(t *testing.T) {
 	t.Chdir(workspace(t))
-	if err := os.MkdirAll(filepath.Join("runs", "earlier"), 0o755); err != nil {
-		t.Fatal(err)
+	for _, dir := range []string{filepath.Join("runs", "earlier"), "evals"} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
+	write(t, filepath.Join("evals", "mt_bench.jsonl"), "{}\n", 0o644)
 	var text strings.Builder
 	uncommented := 0
 	for line := range strings.Lines(string(config.Template(""))) {

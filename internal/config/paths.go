@@ -82,22 +82,38 @@ func (r *reader) tokenizer(v value, j *Job) {
 }
 
 func (r *reader) datasetPath(v value, d *Dataset) {
-	const fix = "name a file of prompts that exists and can be read"
-	p, info, ok := r.existing(v, fix)
+	d.Path, _ = r.prompts(v, "name a file of prompts that exists and can be read, or a folder or pattern of them")
+}
+
+// prompts reads the path of a file of prompts, of a folder or of a pattern.
+func (r *reader) prompts(v value, fix string) (string, bool) {
+	p, ok := r.path(v, fix)
 	if !ok {
-		return
+		return "", false
 	}
-	if !info.Mode().IsRegular() {
+	info, err := os.Stat(p)
+	if errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(p, "*?[") {
+		if found, err := filepath.Glob(p); err != nil || len(found) == 0 {
+			r.fault(v, v.describe()+", a pattern that fits no file", fix)
+			return "", false
+		}
+		return p, true
+	}
+	if err == nil && !info.IsDir() && !info.Mode().IsRegular() {
 		r.fault(v, v.describe()+", which is "+kindOf(info), fix)
-		return
+		return "", false
 	}
-	f, err := os.Open(p)
+	if err == nil {
+		var f *os.File
+		if f, err = os.Open(p); err == nil {
+			f.Close()
+		}
+	}
 	if err != nil {
 		r.missing(v, p, err, fix)
-		return
+		return "", false
 	}
-	f.Close()
-	d.Path = p
+	return p, true
 }
 
 func (r *reader) seedFrom(v value, d *Dataset) {

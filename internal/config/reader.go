@@ -24,6 +24,16 @@ func (v value) item(i int) value {
 	return value{v.items[i], fmt.Sprintf("%s[%d]", v.field, i)}
 }
 
+// entry returns the value of a mapping's key.
+func (v value) entry(name string) (value, bool) {
+	for _, e := range v.entries {
+		if e.key.text == name {
+			return value{e.value, join(v.field, name)}, true
+		}
+	}
+	return value{}, false
+}
+
 // join names a field of a mapping.
 func join(mapping, key string) string {
 	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' || r == '.' }) {

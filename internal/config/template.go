@@ -109,7 +109,9 @@ sampling:
 datasets:
   # The name becomes a folder in the exports: letters, digits, ".", "_", "-".
   - name: prompts
-    # JSON Lines, one conversation a line.
+    # A file, a folder or a pattern such as data/train-*.parquet: JSON Lines, a
+    # JSON array, Parquet, Arrow, CSV, in gzip or zstd or not. eyrie import says
+    # what is in it.
     path: prompts.jsonl
     # Output tokens wanted from this set: 10_000_000, 10M, 500k, 1.5M.
     tokens: 1M
@@ -122,9 +124,33 @@ datasets:
     # by name and arguments; or name, also by the name alone where each side
     # calls it once. A conversation whose calls have no results ends there.
     # tools: exact
-    # auto, messages ("messages": [{"role", "content"}]) or
-    # sharegpt ("conversations": [{"from", "value"}]).
+    # How rows hold conversations, where it is not found out: messages,
+    # sharegpt, trajectory, input-output, transcript, instruction, pair, turns or
+    # prompt; how files hold rows: csv, tsv or text; and names of columns and of
+    # speakers that are not the usual ones.
     # layout: auto
+    # format: auto
+    # columns: {prompt: ask, answer: reply}
+    # roles: {narrator: system}
+    # Images are no text: drop the row, skip the image, or refuse the set.
+    # images: drop
+    # The most of one row, 1KB to 16GB.
+    # max_row: 64MB
+    # The share of rows that may be lost because something is wrong with them.
+    # accept_drops: 0.05
+    # What is wanted of a prompt. Languages are guessed where no column says them.
+    # keep: {languages: [en, zh], tools: true, min_turns: 1, max_turns: 10, min_tokens: 10, max_tokens: 8000}
+    # Leave out what is nearly an earlier row, from this likeness on, 0.3 to 1.
+    # near_duplicates: 0.8
+    # Leave out what shares 13 words in a row with the prompts of these files.
+    # decontaminate: [evals/mt_bench.jsonl]
+    # So many rows, and in an order, that the job's seed and their content decide.
+    # sample: 5000
+    # shuffle: false
+    # The share of conversations that is marked for validation, 0 to 0.9.
+    # validation: 0.05
+    # Where tokens stands at the top of the file, sets without tokens share it by
+    # their weight, which is 1 unless they say weight: 2.
     # An earlier run folder, or a .jsonl file of rows, whose answers are taken
     # over instead of bought again.
     # seed_from: ./runs/earlier
