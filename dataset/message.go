@@ -67,6 +67,8 @@ func (r *rules) image(n int, what string) error {
 // refusal ends a file at a row that the caller wants none of.
 type refusal struct{ *drop }
 
+func (r *refusal) Unwrap() error { return r.drop }
+
 // spoken is a message as it was read.
 type spoken struct {
 	eyrie.Message
