@@ -103,7 +103,7 @@ func (s *Set) chosen(content eyrie.Digest) *drop {
 func (s *Set) sample() (*eyrie.Digest, error) {
 	var least lots
 	err := s.scanOnly(func(p *eyrie.Prompt) bool {
-		l := s.draw(p.Digest())
+		l := s.draw(asks(p))
 		switch {
 		case len(least) < s.opts.Sample:
 			heap.Push(&least, l)
@@ -175,7 +175,7 @@ func (s *Set) shuffle() (*order, error) {
 	err = s.scan(func(p *eyrie.Prompt) bool {
 		at := w.at
 		size := w.put(p)
-		o.rows = append(o.rows, stored{s.draw(p.Digest()), at, int32(size)})
+		o.rows = append(o.rows, stored{s.draw(asks(p)), at, int32(size)})
 		return w.err == nil
 	})
 	if errors.Is(err, errStopped) {
@@ -236,6 +236,9 @@ func (o *order) prompts(each func(*eyrie.Prompt) bool) error {
 			return fmt.Errorf("shuffle: %w", err)
 		}
 		p.Ordinal = n
+		if len(p.Tools) == 0 {
+			p.Tools = nil // as it was
+		}
 		if !each(p) {
 			return errStopped
 		}

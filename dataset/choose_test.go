@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -93,9 +94,12 @@ func TestShuffledPrompts(t *testing.T) {
 				t.Fatal(err)
 			}
 			n++
+			if p.ID == "good" && p.Tools != nil {
+				t.Errorf("tools %q where there are none", p.Tools)
+			}
 			if p.ID == "a" {
 				p.Ordinal = 0
-				if fmt.Sprintf("%+v", p) != fmt.Sprintf("%+v", want[0]) {
+				if !reflect.DeepEqual(p, want[0]) {
 					t.Errorf("got %+v, want %+v", p, want[0])
 				}
 			}
@@ -293,7 +297,7 @@ func TestNormalForm(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, report := readAll(t, text(string(line)), dataset.Options{})
-		if len(got) != 1 || fmt.Sprintf("%+v", got[0]) != fmt.Sprintf("%+v", want[0]) {
+		if len(got) != 1 || !reflect.DeepEqual(got[0], want[0]) {
 			t.Errorf("%s\ngot  %+v\nwant %+v\n%v", line, got, want[0], report)
 		}
 		again, err := dataset.AppendNormal(nil, got[0])

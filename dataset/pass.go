@@ -78,7 +78,7 @@ func (p *pass) keep(r rowfile.Row) (*eyrie.Prompt, *drop, error) {
 	if d != nil || err != nil {
 		return nil, d, err
 	}
-	digest := prompt.Digest()
+	digest := asks(prompt)
 	if d := p.twice(digest); d != nil {
 		return nil, d, nil
 	}
@@ -96,7 +96,7 @@ func (p *pass) keep(r rowfile.Row) (*eyrie.Prompt, *drop, error) {
 	}
 	at.kept = true
 	p.seen[digest] = at
-	p.name(prompt, digest)
+	p.name(prompt, prompt.Digest())
 	p.set.divide(prompt, digest)
 	p.report.Content.add(prompt, facts, p.rules.skipped, Example{Path: p.file.path, Line: r.Line, Group: r.Group, Row: r.Index})
 	return prompt, nil, nil
@@ -132,6 +132,16 @@ func (p *pass) read(r rowfile.Row) (*eyrie.Prompt, *drop, error) {
 		d = checkText(prompt, r.JSON, p.set.opts.Special)
 	}
 	return prompt, d, nil
+}
+
+// asks identifies what a prompt asks. The answer that a conversation may end in
+// is not part of it: with and without one the same is asked.
+func asks(p *eyrie.Prompt) eyrie.Digest {
+	q := *p
+	if last := len(q.Messages) - 1; q.Messages[last].Role == eyrie.Assistant && !q.Given {
+		q.Messages = q.Messages[:last]
+	}
+	return q.Digest()
 }
 
 // twice finds the row that says the same, in this set or in one before it.
