@@ -69,7 +69,7 @@ func arrowRows(r io.Reader, limit int) iter.Seq2[Row, error] {
 func openArrow(in io.Reader) (stream *ipc.Reader, err error) {
 	defer recovered("Arrow schema", &err)
 	mem := ipc.WithAllocator(boundedMemory{memory.NewGoAllocator()})
-	messages := ipc.NewMessageReader(in, mem, ipc.WithMetadataSizeLimit(64<<20), ipc.WithBodySizeLimit(maxArrowBatch))
+	messages := ipc.NewMessageReader(&guardedArrow{in: in}, mem, ipc.WithBodySizeLimit(maxArrowBatch))
 	stream, err = ipc.NewReaderFromMessageReader(messages, mem)
 	return stream, cutArrow(err)
 }

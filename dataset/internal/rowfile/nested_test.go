@@ -302,10 +302,12 @@ func TestArrowDamage(t *testing.T) {
 			t.Fatalf("cut at %d of %d: %d rows and no error", n, len(whole), len(got))
 		}
 	}
-	for n := 2000; n < len(whole); n += stride() {
-		damaged := bytes.Clone(whole)
-		damaged[n] ^= 0x55
-		rows("x", damaged, rowfile.Options{})
+	for n := 4; n < len(whole); n += stride() {
+		for _, flip := range []byte{0x55, 0xff, 0x80} {
+			damaged := bytes.Clone(whole)
+			damaged[n] ^= flip
+			rows("x", damaged, rowfile.Options{})
+		}
 	}
 }
 
