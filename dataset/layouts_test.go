@@ -193,3 +193,46 @@ func TestBadOptions(t *testing.T) {
 		}
 	}
 }
+
+// TestMixedLayouts has a row of another layout than the file's first.
+func TestMixedLayouts(t *testing.T) {
+	_, report := readAll(t, text(good+`{"prompt":"Hi"}`+"\n"+`{"note":"Hi"}`), dataset.Options{})
+	c := report.Dropped[dataset.NoMessages]
+	if c.N != 2 || c.Examples[0].Detail != "no messages; the row looks like layout prompt and the file is read as messages" || c.Examples[1].Detail != "no messages" {
+		t.Errorf("got %v", report)
+	}
+}
+
+// FuzzLayouts reads rows of every layout, alone in their file.
+func FuzzLayouts(f *testing.F) {
+	for _, s := range []string{
+		good, `{"messages":"[{'role': 'user', 'content': 'Hi', 'x': (1, None,)}]"}`, `{"chat":"USER: Hi\nASSISTANT: <functioncall> {\"name\": \"f\", \"arguments\": '{\"a\": \"b's\"}'}","system":"SYSTEM: x -\n{\"name\":\"g\"}"}`,
+		`{"instruction":"a","input":"b","output":["c"],"history":[["d",null]]}`, `{"turns":["a","b"]}`, `{"query":"a","answers":"[{}]","tools":"[{'name': 'f'}]"}`,
+		`{"history":[{"role":"user","content":"a"},{"role":"tool","tool_call_ids":["x","y"]}],"images":[null,{}]}`,
+		`{"conversations":[{"from":"system","value":"<tools>{\"name\":\"f\"}</tools>"},{"from":"human","value":"a"},{"from":"gpt","value":"<tool_call>{'name':'f'}</tool_call>"},{"from":"tool","value":"<tool_response>1</tool_response>"}]}`,
+		`{"input":[{"role":"user","content":"a"}],"output":"b","system_prompt":3}`, `{"text":"User: a\nAssistant: b","license":{}}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, row []byte) {
+		set, err := dataset.Open(text(string(row)), dataset.Options{NearDuplicates: 0.9, Validation: 0.5, Images: dataset.SkipImages})
+		if err != nil {
+			return
+		}
+		kept := 0
+		for p, err := range set.Prompts() {
+			if err != nil {
+				return
+			}
+			checkPrompt(t, p)
+			kept++
+		}
+		r := set.Report()
+		for _, c := range r.Dropped {
+			kept += c.N
+		}
+		if kept != r.Rows {
+			t.Errorf("rows do not add up: %+v", r)
+		}
+	})
+}

@@ -124,6 +124,9 @@ func (p *pass) read(r rowfile.Row) (*eyrie.Prompt, *drop, error) {
 		return nil, explain(r.JSON, err), nil
 	}
 	prompt, d := draft.conversation()
+	if d != nil && d.reason == NoMessages {
+		d.detail += p.looksLike(r.JSON)
+	}
 	if d == nil {
 		d = check(prompt)
 	}
@@ -132,6 +135,25 @@ func (p *pass) read(r rowfile.Row) (*eyrie.Prompt, *drop, error) {
 		d = checkText(prompt, r.JSON, p.set.opts.Special)
 	}
 	return prompt, d, nil
+}
+
+// looksLike says which layout a row without a conversation has, where it has
+// another one than its file.
+func (p *pass) looksLike(raw []byte) string {
+	if p.report.Dropped[NoMessages].N >= maxExamples {
+		return "" // nobody will read it
+	}
+	var w walker
+	cols, err := w.columns(raw)
+	if err != nil {
+		return ""
+	}
+	for _, l := range layouts() {
+		if l.name != p.file.layout.name && l.fits(cols) {
+			return fmt.Sprintf("; the row looks like layout %s and the file is read as %s", l.name, p.file.layout.name)
+		}
+	}
+	return ""
 }
 
 // asks identifies what a prompt asks. The answer that a conversation may end in

@@ -178,7 +178,7 @@ func TestDrops(t *testing.T) {
 		{"key twice", `{"messages":[{"role":"user","content":"Hi","content":"Ho"}]}`, dataset.DuplicateKey, "an object with the same key twice"},
 		{"key twice, once in escapes", `{"messages":[{"role":"user","content":"Hi","c\u006fntent":"Ho"}]}`, dataset.DuplicateKey, "an object with the same key twice"},
 
-		{"no list", `{"prompt":"Hi"}`, dataset.NoMessages, "no messages"},
+		{"no list", `{"note":"Hi"}`, dataset.NoMessages, "no messages"},
 		{"empty list", row(""), dataset.NoMessages, "no messages"},
 		{"null for a list", `{"messages":null}`, dataset.NoMessages, "no messages"},
 		{"text for a list", `{"messages":"Hi"}`, dataset.WrongType, "messages: is text, not a list"},
