@@ -184,18 +184,19 @@ func (a *app) join(ctx context.Context, s *session, conf config.Engine, client *
 // is to be looked at.
 func (e *engine) unread(ctx context.Context, job *config.Job, o *config.OpenRouter, err error) error {
 	vendor, _ := eyrie.AsError(err)
+	at := fmt.Sprintf("%s: %s: base_url: %s", job.File, e.name, o.BaseURL)
 	switch {
 	case e.client == nil, vendor != nil && vendor.Class == "404":
-		near := ""
-		if models, err := e.source.Models(ctx); err == nil {
-			near = didYouMean(job.Model, models)
+		models, listErr := e.source.Models(ctx)
+		if e.client == nil || listErr == nil {
+			return &exitError{exitConfig, fmt.Errorf("%s: model: %s has no endpoints here (%w)%s", job.File, job.Model, cause(err), didYouMean(job.Model, models))}
 		}
-		return &exitError{exitConfig, fmt.Errorf("%s: model: %s has no endpoints here (%w)%s", job.File, job.Model, cause(err), near)}
 	case vendor != nil && vendor.Class == "connection":
-		return &exitError{exitRefused, fmt.Errorf("%s: %s: base_url: %s cannot be reached: %w; check the address and the network",
-			job.File, e.name, o.BaseURL, vendor.Err)}
+		return &exitError{exitRefused, fmt.Errorf("%s cannot be reached: %w; check the address and the network", at, vendor.Err)}
+	case vendor != nil && !strings.HasSuffix(vendor.Class, " page") && !strings.HasPrefix(vendor.Class, "3"):
+		return &exitError{exitRefused, err} // the vendor's own words
 	}
-	return &exitError{exitRefused, err}
+	return &exitError{exitRefused, fmt.Errorf("%s does not answer as OpenRouter's API does: %w; check the address", at, cause(err))}
 }
 
 // cause is a vendor's error without what is known of its meaning elsewhere.
