@@ -163,7 +163,7 @@ func (l *local) explain(err error) error {
 		return &unreachedError{l.conf.Fault("base_url", fmt.Sprintf("%q, where no server answers: %v", l.conf.BaseURL, e.Err),
 			"start the server, mend the address, or take the entry out")}
 	}
-	return l.conf.Fault("base_url", fmt.Sprintf("%q, a server that does not answer as %s does: %v", l.conf.BaseURL, l.conf.Kind, e), cmp.Or(e.Hint, "look at the server"))
+	return l.conf.Fault("base_url", fmt.Sprintf("%q, a server that does not answer as %s does: %s: %v", l.conf.BaseURL, l.conf.Kind, e.Op, e.Err), cmp.Or(e.Hint, "look at the server"))
 }
 
 // unreachedError says that a server is not there, which may pass.
