@@ -86,6 +86,10 @@ type Usage struct {
 // FinishReason is why the model stopped, in the vendor's normalised word.
 type FinishReason string
 
+// StopString is the [Answer.NativeFinish] of an answer that a server says it
+// ended at one of the stop strings: the model has not written its own end.
+const StopString = "stop string"
+
 // The finish reasons that can stand under a complete answer.
 const (
 	FinishStop      FinishReason = "stop"

@@ -154,3 +154,26 @@ func TestCodec(t *testing.T) {
 		t.Errorf("stops at %v", stops)
 	}
 }
+
+// An answer that a stop string ended has no end token, and is given none.
+func TestRowOfAStopString(t *testing.T) {
+	r := toyRebuilder(t)
+	ids := kimiToy.EncodeSpecial(nil, "The</think>cat")
+	a := &eyrie.Answer{
+		Reasoning: "The", Content: "ca", FinishReason: eyrie.FinishStop, CompletionIDs: ids,
+		Usage: eyrie.Usage{Given: true, CompletionTokens: len(ids), ReasoningTokens: -1},
+	}
+	for _, row := range []struct {
+		native string
+		want   int
+	}{{"stop", len(ids) + 1}, {eyrie.StopString, len(ids)}} {
+		a.NativeFinish = row.native
+		got, err := r.Row(question, true, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got.CompletionIDs) != row.want {
+			t.Errorf("%q: %d ids, want %d", row.native, len(got.CompletionIDs), row.want)
+		}
+	}
+}

@@ -24,7 +24,7 @@ func (r *Rebuilder) returned(a *eyrie.Answer) finding {
 		f.reason = "the server's ids do not spell the answer's " + missing
 		return f
 	}
-	ended := r.restoreEnd(&f, a.FinishReason)
+	ended := r.restoreEnd(&f, a)
 	billed := a.Usage.CompletionTokens
 	if !a.Usage.Given || billed == 0 || billed == len(f.ids) || ended && billed == len(f.ids)-1 {
 		return f
@@ -36,12 +36,12 @@ func (r *Rebuilder) returned(a *eyrie.Answer) finding {
 
 // restoreEnd makes the last id the end token exactly where the model stopped
 // by itself. It reports whether the ids end with it.
-func (r *Rebuilder) restoreEnd(f *finding, finish eyrie.FinishReason) bool {
+func (r *Rebuilder) restoreEnd(f *finding, a *eyrie.Answer) bool {
 	if r.form == nil {
 		return false
 	}
 	ended := f.ids[len(f.ids)-1] == r.form.end
-	if !ended && stopped(finish) {
+	if !ended && stopped(a.FinishReason) && a.NativeFinish != eyrie.StopString {
 		f.ids = append(f.ids, r.form.end)
 		f.reason = "the server left the end token out of its ids"
 		return true

@@ -78,10 +78,7 @@ func generated(d *server.Draft, doc []byte) error {
 	d.SetText(f.Text)
 	d.SetIDs(f.OutputIDs)
 	d.Count(eyrie.Usage{PromptTokens: m.Prompt, CompletionTokens: m.Completion, ReasoningTokens: -1, CachedTokens: m.Cached}, doc)
-	var matched int32
-	if m.FinishReason.Matched.Kind() == '0' && server.Decode(m.FinishReason.Matched, &matched) == nil {
-		d.Matched = &matched
-	}
+	d.MatchedAt(m.FinishReason.Matched)
 	if m.FinishReason.Type == "abort" && m.FinishReason.StatusCode >= 400 {
 		d.Fail(m.FinishReason.StatusCode, m.FinishReason.Message, doc)
 		return nil

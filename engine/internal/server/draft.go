@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/eyrie-ai/eyrie"
 )
 
@@ -25,6 +27,7 @@ type Draft struct {
 	failed             string // words of an error inside a 200
 	failedCode         int
 	several            bool // more than one choice came
+	atString           bool // it ended at a stop string
 }
 
 type callDraft struct {
@@ -67,6 +70,19 @@ func (d *Draft) SetIDs(ids []int32) {
 
 // SetText replaces the content, for servers that repeat it.
 func (d *Draft) SetText(text string) { d.content = append(d.content[:0], text...) }
+
+// MatchedAt notes what the server says it stopped at: an id, or a stop string.
+func (d *Draft) MatchedAt(what jsontext.Value) {
+	var id int32
+	switch what.Kind() {
+	case '0':
+		if Decode(what, &id) == nil {
+			d.Matched = &id
+		}
+	case '"':
+		d.atString = true
+	}
+}
 
 // Finish notes the finish reason and keeps the frame that brought it.
 func (d *Draft) Finish(reason string, frame []byte) {
@@ -112,6 +128,9 @@ func (d *Draft) finish(engine string) {
 		a.ToolCalls = append(a.ToolCalls, eyrie.ToolCall{ID: c.id, Name: c.name, Arguments: string(c.args)})
 	}
 	d.restoreStop()
+	if d.atString && a.FinishReason == eyrie.FinishStop {
+		a.NativeFinish = eyrie.StopString
+	}
 	var last [][]byte
 	for i := max(0, d.kept-len(d.finals)); i < d.kept; i++ {
 		last = append(last, d.finals[i%len(d.finals)])

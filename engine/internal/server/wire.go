@@ -315,12 +315,8 @@ func (d *Draft) choice(c *choice, frame []byte) {
 			d.AddIDs([]int32{l.ID})
 		}
 	}
-	for _, stop := range []jsontext.Value{c.StopReason, c.MatchedStop} {
-		var id int32
-		if stop.Kind() == '0' && Decode(stop, &id) == nil {
-			d.Matched = &id
-		}
-	}
+	d.MatchedAt(c.StopReason)
+	d.MatchedAt(c.MatchedStop)
 	if c.FinishReason != nil && *c.FinishReason != "" {
 		d.Finish(*c.FinishReason, frame)
 	}
