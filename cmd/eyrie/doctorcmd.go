@@ -225,7 +225,7 @@ func (d *doctor) endpoints(ctx context.Context) bool {
 
 // server says what a server of one's own is.
 func (d *doctor) server(l *local) {
-	switch f := &l.facts; {
+	switch f, _ := l.known(); {
 	case l.away != nil:
 		d.warn("server", "the run begins without it, and it gets work when it comes", "%s: %v", l.lane.Tag, l.away)
 	case !f.IDs:

@@ -109,6 +109,13 @@ func (l *local) Stream(ctx context.Context, r *eyrie.Request) iter.Seq2[eyrie.Ev
 	}
 }
 
+// known is what was last seen of the server, and whether that still holds.
+func (l *local) known() (sglang.Facts, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.facts, l.inspected
+}
+
 func (l *local) forget() {
 	l.mu.Lock()
 	l.inspected = false
@@ -194,7 +201,8 @@ func (a *app) joinLocal(ctx context.Context, s *session, e config.Engine) error 
 		}
 		l.away = err
 	}
-	l.lane.Context, l.lane.AtOnce = l.facts.Context, l.atOnce()
+	facts, _ := l.known()
+	l.lane.Context, l.lane.AtOnce = facts.Context, atOnce(l.conf.Concurrency, facts.AtOnce)
 	s.catalogue = append(s.catalogue, v)
 	return nil
 }
@@ -219,13 +227,13 @@ func (s *session) anyThere(tell func(format string, args ...any)) error {
 // dispatchLane is the lane as the run takes it.
 func (l *local) dispatchLane() dispatch.Lane {
 	most := min(cmp.Or(l.conf.Concurrency, l.job.Concurrency), l.job.Concurrency)
-	return dispatch.Lane{Lane: l.lane, Engine: l, Limit: limit.Config{Start: min(l.facts.AtOnce, most), Max: most}}
+	return dispatch.Lane{Lane: l.lane, Engine: l, Limit: limit.Config{Start: min(l.lane.AtOnce, most), Max: most}}
 }
 
-// atOnce is how many requests the server works on at once, as far as anybody
-// says; 0 unstated.
-func (l *local) atOnce() int {
-	switch own, said := l.conf.Concurrency, l.facts.AtOnce; {
+// atOnce is how many requests a server works on at once by the job file's word
+// and its own; 0 unstated.
+func atOnce(own, said int) int {
+	switch {
 	case own == 0:
 		return said
 	case said == 0:
@@ -237,8 +245,8 @@ func (l *local) atOnce() int {
 
 // describe says what the server is, for people.
 func (l *local) describe() string {
-	f := l.facts
-	if !l.inspected {
+	f, there := l.known()
+	if !there {
 		return fmt.Sprintf("%s at %s, which does not answer now", l.conf.Kind, l.conf.BaseURL)
 	}
 	text := l.conf.Kind
