@@ -99,31 +99,37 @@ func (r *Rebuilder) shifted(entries []named) int {
 	if slices.ContainsFunc(entries, func(n named) bool { return !utf8.Valid(n.bytes) }) {
 		return -1
 	}
-	for i := range entries {
-		if entries[i].id != none && r.shiftable(entries[i:], 0) {
-			return i
+	found := -1
+	var after, here [utf8.UTFMax]bool // whether entries from the next, or this one, on may be short of so many bytes
+	for i := len(entries) - 1; i >= 0; i-- {
+		var next []byte
+		if i+1 < len(entries) {
+			next = entries[i+1].bytes
 		}
+		_, width := utf8.DecodeRune(entries[i].bytes)
+		for skip := range width {
+			here[skip] = r.shiftable(entries[i].bytes[skip:], next, skip > 0, &after)
+		}
+		if entries[i].id != none && here[0] {
+			found = i
+		}
+		after = here
 	}
-	return -1
+	return found
 }
 
-// shiftable reports whether the first of the entries may be a token without its
-// first skip bytes and with some bytes of the next, and the next be tokens all
-// the same.
-func (r *Rebuilder) shiftable(entries []named, skip int) bool {
-	own := entries[0].bytes[skip:]
-	if skip > 0 && len(own) > 0 {
+// shiftable reports whether what is left of an entry may be a token, with some
+// bytes of the next entry or, where its own beginning went to the one before, as
+// it is. after says of how many bytes the next may be short.
+func (r *Rebuilder) shiftable(own, next []byte, short bool, after *[utf8.UTFMax]bool) bool {
+	if short && len(own) > 0 {
 		if _, ok := r.tok.Lookup(own); ok {
 			return true
 		}
 	}
-	if len(entries) == 1 {
-		return false
-	}
-	next := entries[1].bytes
 	_, width := utf8.DecodeRune(next)
 	for k := 1; k < width; k++ {
-		if _, ok := r.tok.Lookup(slices.Concat(own, next[:k])); ok && r.shiftable(entries[1:], k) {
+		if _, ok := r.tok.Lookup(slices.Concat(own, next[:k])); ok && after[k] {
 			return true
 		}
 	}
@@ -386,6 +392,9 @@ func (r *Rebuilder) locate(text string, entries []named) ([]int32, bool) {
 				}
 			}
 		}
+		if len(next) > maxPlaces {
+			return nil, false
+		}
 		layers = append(layers, next)
 	}
 	at := slices.IndexFunc(layers[len(entries)], func(p place) bool { return p.end == len(text) })
@@ -399,6 +408,10 @@ func (r *Rebuilder) locate(text string, entries []named) ([]int32, bool) {
 	}
 	return ids, true
 }
+
+// maxPlaces bounds the work: where entries may end at more places than this,
+// they do not tell the tokens.
+const maxPlaces = 64
 
 // place is how far a number of entries may have spelled a text, and the last
 // step to there.

@@ -278,6 +278,33 @@ func TestRowFromLogprobsAmbiguous(t *testing.T) {
 	}
 }
 
+// TestRowFromLogprobsHostile would not end if the work were not bounded.
+func TestRowFromLogprobsHostile(t *testing.T) {
+	v := kimiToy
+	v.words = append(slices.Clone(v.words), "\xa9\xc3", "\xc3\xa9\xc3", "\u00e9", "\xe2\x82", "\x82\xac")
+	r, err := tokens.New(v, kimiTemplate(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 20_000
+	for name, parts := range map[string][]string{
+		"shifts":       slices.Repeat([]string{"\u00e9"}, n),
+		"replacements": slices.Repeat([]string{"\uFFFD"}, n),
+	} {
+		text := strings.Repeat("\u20ac", n/2)
+		if name == "shifts" {
+			text = strings.Repeat("\u00e9", n)
+		}
+		a := &eyrie.Answer{Content: text, FinishReason: eyrie.FinishStop, Logprobs: append(entries(parts...), entries(imEnd)...)}
+		a.Usage = bill(t, r, question, false, "", -1)
+		a.Usage.CompletionTokens = len(a.Logprobs)
+		row, err := r.Row(question, false, a)
+		if err != nil || row.Known == eyrie.KnownLogprobs {
+			t.Errorf("%s: %s, %v", name, row.Known, err)
+		}
+	}
+}
+
 // FuzzLogprobs holds rows of the class logprobs against what it promises,
 // whatever a server sends as logprobs: every entry is its token's bytes, or the
 // text leaves no choice, and their number is the one billed.
