@@ -93,7 +93,7 @@ func riskOf(f *plan.Forecast) string {
 		names = append(names, l.Lane.Tag)
 	}
 	if names == nil {
-		return "hold: expected: the budget is not passed: every lane stops billing when a stream is cut, and streams are cut before that"
+		return "hold: expected: the budget cannot be passed on these lanes: they cost nothing more once a stream is cut, and streams are cut before that"
 	}
 	return fmt.Sprintf("hold: expected: the budget may be passed, by %s at the very worst, if every answer under way at its end became as long as it may on lanes that bill a stream that is cut in full: %s; hold: strict never passes it",
 		overshoot(f).Cents(), strings.Join(names, ", "))
