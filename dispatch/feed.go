@@ -172,8 +172,25 @@ func (r *Runner) prepare(set int, c *conversation, turn int) (*task, error) {
 	if r.cfg.OnLength == eyrie.RetryCut && r.cfg.State.Cut(t.gen.Key) {
 		t.raised = r.cfg.RetryTokens // a process before has seen it cut off
 	}
-	t.gen.PromptTokens, err = r.cfg.Count(&t.gen, c.sampling)
+	if t.gen.PromptTokens, err = r.cfg.Count(&t.gen, c.sampling); err == nil {
+		err = r.tooLong(t.gen.PromptTokens)
+	}
 	return t, err
+}
+
+// tooLong refuses a prompt that no lane has room for, before anyone is asked.
+func (r *Runner) tooLong(tokens int) error {
+	most := 0
+	for _, l := range r.cfg.Lanes {
+		if l.Lane.Context == 0 {
+			return nil // it does not say
+		}
+		most = max(most, l.Lane.Context)
+	}
+	if tokens < most {
+		return nil
+	}
+	return fmt.Errorf("the prompt has %d tokens, and no lane takes more than %d with the answer", tokens, most)
 }
 
 // giveUp journals that a generation will not be made.
