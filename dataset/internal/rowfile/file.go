@@ -319,7 +319,7 @@ func bytesText(n int) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// Extensions are the endings by which files of rows are known in a folder.
+// extensions are the endings by which files of rows are known in a folder.
 var extensions = []string{".jsonl", ".ndjson", ".json", ".traj", ".csv", ".tsv", ".txt", ".parquet", ".arrow"}
 
 // IsName reports whether a name in a folder looks like a file of rows.
