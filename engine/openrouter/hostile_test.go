@@ -82,13 +82,13 @@ func TestHostileServers(t *testing.T) {
 				}
 			}
 		}, "not a stream", time.Second},
-		{"a packed event of 200 MB", stream(func(w http.ResponseWriter, _ *http.Request) {
+		{"a packed event of 40 MB", stream(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
-			w.Write(packed("data: {\"x\":\"", 200<<20))
+			w.Write(packed("data: {\"x\":\"", 40<<20))
 		}), "bad frame", time.Second},
-		{"packed white space of 100 MB", func(w http.ResponseWriter, _ *http.Request) {
+		{"packed white space of 20 MB", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
-			w.Write(packed("", 100<<20))
+			w.Write(packed("", 20<<20))
 		}, "empty body", time.Second},
 		{"a packing that is none", stream(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
