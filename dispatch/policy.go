@@ -35,8 +35,8 @@ var policies = []policy{
 	// The lane fails, or the way to it. Nothing is said of the prompt.
 	{class: "connection", lane: limit.Trouble},
 	{class: "stream cut", lane: limit.Trouble, tries: 8},
-	{class: "no first content", lane: limit.Trouble, tries: 3, slow: true},
-	{class: "silence", lane: limit.Trouble, tries: 3, slow: true},
+	{class: "no first content", lane: limit.Trouble, tries: 8, slow: true},
+	{class: "silence", lane: limit.Trouble, tries: 8, slow: true},
 	{class: "too long", lane: limit.Neutral, tries: 2, slow: true}, // the answer was, most likely
 	{class: "*page", lane: limit.Trouble, tries: 8},
 	{class: "empty body", lane: limit.Trouble, tries: 8},

@@ -181,7 +181,6 @@ type Limiter struct {
 	trial    bool
 	trying   int  // trials under way
 	lateFail bool // the last pause came of requests that had been taken
-	accepted int  // since the last pause
 }
 
 // New returns a limiter with nothing running.
@@ -270,9 +269,7 @@ func (l *Limiter) Accepted(now time.Time, r *Request) {
 		r.trial = false
 		l.trying--
 	}
-	if l.accepted++; float64(l.accepted) >= l.limit {
-		l.cool = l.cfg.CoolDown
-	}
+	l.cool = max(l.cfg.CoolDown, l.cool*4/5)
 	l.credit = min(l.credit+allowance, saved)
 	if !r.Again || l.limit < l.known && l.Bounded() {
 		l.grow(now)

@@ -23,7 +23,7 @@ func (l *Limiter) pause(now time.Time, r *Request, o Outcome, wait time.Duration
 		return
 	}
 	l.episode, l.probing, l.lateFail = l.started, false, r.taken
-	l.accepted, l.refused, l.row = 0, 0, 0 // what follows is judged by itself
+	l.refused, l.row = 0, 0 // what follows is judged by itself
 	l.probe = probe{}
 	l.trial, l.late = true, time.Time{}
 	l.pauses++

@@ -376,6 +376,10 @@ func (a *app) summary(s *session, st *progress.State, res dispatch.Result, asJSO
 		return
 	}
 	printRun(a.stdout, res.Snapshot, st)
+	if h := res.Snapshot; h.Hedges > 0 {
+		fmt.Fprintf(a.stdout, "slow answers asked for once more elsewhere: %d, of which the second copy was faster %d times; the slower copies cost at most %s\n",
+			h.Hedges, h.HedgesWon, h.HedgeCost.Cents())
+	}
 	fmt.Fprintf(a.stdout, "\n%s", res.Stop)
 	if res.Err != nil {
 		fmt.Fprintf(a.stdout, ": %v", res.Err)

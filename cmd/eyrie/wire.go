@@ -23,6 +23,9 @@ type statusJSON struct {
 	TokensPerSecond float64        `json:"tokens_per_second"`
 	ETASeconds      float64        `json:"eta_seconds,omitzero"`
 	Idle            string         `json:"idle,omitzero"`
+	Hedges          int            `json:"hedges,omitzero"`     // slow answers asked for once more, in this session
+	HedgesWon       int            `json:"hedges_won,omitzero"` // of these, the second copy was faster
+	HedgeCost       eyrie.Money    `json:"hedge_cost,omitzero"` // of the copies that lost, at most
 	Sets            []setStatus    `json:"datasets"`
 	Lanes           []laneStatus   `json:"lanes"`
 	Known           map[string]int `json:"known,omitzero"`
@@ -59,6 +62,7 @@ func newStatusJSON(state string, s eyrie.Snapshot) *statusJSON {
 	out := &statusJSON{
 		State: state, Phase: s.Phase, Budget: s.Budget, Spent: s.Spent, InFlight: s.InFlight, Unbilled: s.Unbilled,
 		Running: s.Running, Bills: s.Bills, TokensPerSecond: s.TokensPerSecond, ETASeconds: s.ETA.Seconds(), Idle: s.Idle,
+		Hedges: s.Hedges, HedgesWon: s.HedgesWon, HedgeCost: s.HedgeCost,
 	}
 	for _, x := range s.Sets {
 		out.Sets = append(out.Sets, setStatus{x.Name, x.Target, x.Have, x.Seeded, x.Rows, x.GaveUp, x.Dropped, x.Running, x.Breaks})
