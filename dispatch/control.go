@@ -44,6 +44,12 @@ func (r *Runner) ResumeRun() error {
 	return r.ask(func(s *scheduler) error { s.hand.paused = false; return s.begins() })
 }
 
+// EndRun drains the run as [Runner.Drain] does, and returns when nothing new
+// starts any more.
+func (r *Runner) EndRun() error {
+	return r.ask(func(s *scheduler) error { s.end(Interrupted, nil); return nil })
+}
+
 // SetConcurrency changes how many requests may be under way in all.
 func (r *Runner) SetConcurrency(n int) error {
 	if n < 1 || n > MaxConcurrency {

@@ -51,7 +51,7 @@ type controlReply struct {
 type runControl interface {
 	PauseRun() error
 	ResumeRun() error
-	Drain()
+	EndRun() error
 	SetBudget(eyrie.Money) error
 	SetConcurrency(int) error
 	PauseLane(string) error
@@ -188,8 +188,7 @@ func (s *controlServer) do(q *controlRequest) error {
 	case "resume":
 		return s.run.ResumeRun()
 	case "drain":
-		s.run.Drain()
-		return nil
+		return s.run.EndRun()
 	case "budget":
 		m, err := eyrie.ParseMoney(strings.TrimPrefix(q.Value, "$"))
 		if err != nil {

@@ -23,7 +23,7 @@ func (r *recorder) note(format string, args ...any) error {
 
 func (r *recorder) PauseRun() error                   { return r.note("pause") }
 func (r *recorder) ResumeRun() error                  { return r.note("resume") }
-func (r *recorder) Drain()                            { r.note("drain") }
+func (r *recorder) EndRun() error                     { return r.note("drain") }
 func (r *recorder) SetBudget(m eyrie.Money) error     { return r.note("budget %s", m) }
 func (r *recorder) SetConcurrency(n int) error        { return r.note("concurrency %d", n) }
 func (r *recorder) ResumeLane(tag string) error       { return r.note("resume %s", tag) }
