@@ -116,7 +116,7 @@ func TestLiveBudget(t *testing.T) {
 		low := r.cfg.Ledger.Budget() / 400 // less than what is spent and held
 		must(t, d.SetBudget(low))
 		calls := r.engine.calls
-		time.Sleep(5 * time.Second)
+		time.Sleep(3 * time.Second)
 		if r.engine.calls != calls {
 			t.Errorf("%d requests after the budget fell below what was spent and held", r.engine.calls-calls)
 		}
