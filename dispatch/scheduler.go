@@ -284,11 +284,11 @@ func (s *scheduler) exhausted(now time.Time) bool {
 func (s *scheduler) assign(now time.Time) {
 	s.share()
 	s.idle = ""
+	if s.hand.paused && !s.ending {
+		s.idle = idlePaused
+		return
+	}
 	for !s.ending && s.running < s.cfg.Concurrency {
-		if s.hand.paused {
-			s.idle = idlePaused
-			return
-		}
 		if s.idle = s.pause.holds(); s.idle != "" && !s.besides(s.pause.engine) {
 			return
 		}
