@@ -37,6 +37,20 @@ func twoLanes(budget eyrie.Money) *rig {
 	return r
 }
 
+// count is how many records there are.
+func (m *memory) count() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.recs)
+}
+
+// asked is how many requests there were.
+func (f *fake) asked() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls
+}
+
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -115,10 +129,10 @@ func TestLiveBudget(t *testing.T) {
 		time.Sleep(15 * time.Second)
 		low := r.cfg.Ledger.Budget() / 400 // less than what is spent and held
 		must(t, d.SetBudget(low))
-		calls := r.engine.calls
+		calls := r.engine.asked()
 		time.Sleep(3 * time.Second)
-		if r.engine.calls != calls {
-			t.Errorf("%d requests after the budget fell below what was spent and held", r.engine.calls-calls)
+		if n := r.engine.asked(); n != calls {
+			t.Errorf("%d requests after the budget fell below what was spent and held", n-calls)
 		}
 		must(t, d.SetBudget(eyrie.Dollar))
 		res := wait()
@@ -147,8 +161,8 @@ func TestNothingIsSetOfARunThatEnds(t *testing.T) {
 		time.Sleep(15 * time.Second)
 		d.Drain()
 		time.Sleep(time.Second)
-		before := len(r.journal.recs)
-		if err := d.SetBudget(50 * eyrie.Dollar); err == nil || len(r.journal.recs) != before {
+		before := r.journal.count()
+		if err := d.SetBudget(50 * eyrie.Dollar); err == nil || r.journal.count() != before {
 			t.Errorf("a draining run takes another budget: %v", err)
 		}
 		wait()
