@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/eyrie-ai/eyrie/engine/internal/stream"
 )
 
 // streamsPerConnection is how many streams share one HTTP/2 connection.
@@ -46,6 +48,9 @@ func newHTTP(cfg *Config, scheme string) *http.Client {
 		t.Proxy = http.ProxyFromEnvironment
 	}
 	if scheme == "https" {
+		if cfg.Gather > 0 {
+			t.DialContext = gathering(t.DialContext, min(cfg.Gather, stream.ConnGrid))
+		}
 		// Without a bound, every request that finds no free stream dials a
 		// connection of its own: thousands of them, for HTTP/2.
 		t.MaxConnsPerHost = 4 + streams/streamsPerConnection
@@ -66,6 +71,18 @@ func within(limit time.Duration, dial dialer) dialer {
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		return dial(ctx, network, addr)
+	}
+}
+
+// gathering dials connections that many streams share: one read takes what has
+// come for all of them.
+func gathering(dial dialer, every time.Duration) dialer {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return stream.GatherConn(c, every), nil
 	}
 }
 
