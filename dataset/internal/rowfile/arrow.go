@@ -24,6 +24,10 @@ var arrowContinuation = []byte("\xff\xff\xff\xff")
 // maxArrowBatch bounds what one record batch may take in memory.
 const maxArrowBatch = 2 << 30
 
+// maxArrowRows bounds the rows of a batch, whose number a damaged file may
+// give as anything.
+const maxArrowRows = 1 << 28
+
 // arrowRows are the rows of all record batches.
 func arrowRows(r io.Reader, limit int) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
@@ -78,7 +82,11 @@ func openArrow(in io.Reader) (stream *ipc.Reader, err error) {
 func nextBatch(stream *ipc.Reader) (batch arrow.RecordBatch, err error) {
 	defer recovered("Arrow data", &err)
 	if stream.Next() {
-		return stream.RecordBatch(), nil
+		batch = stream.RecordBatch()
+		if batch.NumCols() == 0 || batch.NumRows() > maxArrowRows {
+			return nil, fmt.Errorf("%d rows of %d columns: the Arrow data is damaged", batch.NumRows(), batch.NumCols())
+		}
+		return batch, nil
 	}
 	if err := stream.Err(); err != nil {
 		return nil, cutArrow(err)
