@@ -304,6 +304,12 @@ func (s *scheduler) assign(now time.Time) {
 		}
 		t := st.peek()
 		l, held, reason := s.pick(t, now)
+		if l != nil && t.avoid[l.Tag] && !s.nowhere(t) && len(st.feed) > 0 {
+			// Another lane will have room for it; this one takes a fresh prompt.
+			t = <-st.feed
+			st.ready = slices.Insert(st.ready, 0, t)
+			l, held, reason = s.pick(t, now)
+		}
 		if l == nil {
 			switch {
 			case s.pause.holds() != "":
