@@ -206,8 +206,9 @@ func glmCalls(text string, cut bool) (string, []eyrie.ToolCall, error) {
 	}
 	var calls []eyrie.ToolCall
 	for _, b := range bodies {
-		name, rest, _ := strings.Cut(b, "<arg_key>")
-		if rest = strings.TrimPrefix(b, name); strings.TrimSpace(glmArgument.ReplaceAllString(rest, "")) != "" || strings.TrimSpace(name) == "" {
+		name, _, _ := strings.Cut(b, "<arg_key>")
+		rest := strings.TrimPrefix(b, name)
+		if strings.TrimSpace(glmArgument.ReplaceAllString(rest, "")) != "" || strings.TrimSpace(name) == "" {
 			return content, nil, fmt.Errorf("a call that cannot be read: %.60q", b)
 		}
 		pairs := glmArgument.FindAllStringSubmatch(rest, -1)

@@ -19,8 +19,7 @@ import (
 // crawling makes a rig with two lanes on which every answer takes ten seconds,
 // but that of one prompt on the first lane, which takes an hour.
 func crawling(budget eyrie.Money) *rig {
-	var r *rig
-	r = newRig(budget, func(n int, q *eyrie.Request) (*eyrie.Answer, time.Duration, error) {
+	r := newRig(budget, func(n int, q *eyrie.Request) (*eyrie.Answer, time.Duration, error) {
 		if q.Generation.PromptID == "7" && q.Lane.Tag == "one" {
 			return good(q, 50), time.Hour, nil
 		}

@@ -213,8 +213,7 @@ func TestPeers59And64(t *testing.T) {
 func TestPeers61And73(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var read, most atomic.Int64
-		var r *rig
-		r = newRig(10*eyrie.Dollar, func(n int, q *eyrie.Request) (*eyrie.Answer, time.Duration, error) {
+		r := newRig(10*eyrie.Dollar, func(n int, q *eyrie.Request) (*eyrie.Answer, time.Duration, error) {
 			most.Store(max(most.Load(), read.Load()-int64(n)))
 			return good(q, 5), time.Second, nil
 		})

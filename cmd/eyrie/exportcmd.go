@@ -28,6 +28,7 @@ type exportFlags struct {
 	format     string
 	out        string
 	tokenizer  string
+	lanes      []string
 	include    []string
 	confident  float64
 	shardSize  string
@@ -74,6 +75,7 @@ decodes every answer, and shows the first difference.`,
   eyrie export job.yaml --for arrow --draft-vocab 32000
   eyrie export job.yaml --for torchspec --out rows
   eyrie export job.yaml --for parquet --verify
+  eyrie export job.yaml --lane sglang --out own-servers
   eyrie export runs/first --out rows --include engine,logprobs,counted,retokenised`,
 		Args: exactArgs("RUN"),
 		RunE: func(_ *cobra.Command, args []string) error { return a.export(args[0], f) },
@@ -83,6 +85,7 @@ decodes every answer, and shows the first difference.`,
 	fl.StringVar(&f.out, "out", "", "the folder to write to (default RUN/export, or RUN/export-FORMAT)")
 	fl.StringVar(&f.tokenizer, "tokenizer", "", "the model folder (default the one the run used)")
 	fl.StringSliceVar(&f.include, "include", nil, "classes of ids to export: engine, logprobs, counted, retokenised, mismatch; and text")
+	fl.StringSliceVar(&f.lanes, "lane", nil, "only rows made on these lanes, such as sglang or atlas-cloud/int4 (name another --out to keep the others beside them)")
 	fl.Float64Var(&f.confident, "confident", tokens.Confidence, "how sure a row of text must be to be certified, above 0 and up to 1")
 	fl.StringVar(&f.shardSize, "shard-size", "", "the most a file of rows holds, such as 500MB (default 500MB for parquet and arrow, else no limit)")
 	fl.IntVar(&f.shardRows, "shard-rows", 0, "the most rows in a file (default no limit)")
@@ -211,22 +214,29 @@ func (a *app) export(arg string, f exportFlags) error {
 	if err != nil {
 		return err
 	}
+	only, err := pickLanes(h.Lanes(), f.lanes)
+	if err != nil {
+		return err
+	}
 	lanes, err := surveyLanes(h, model.rebuilder.Confident(f.confident), h.Lanes())
 	if err != nil {
 		return err
 	}
 	opts.Surveys = lanes.surveys()
+	if only != nil {
+		maps.DeleteFunc(opts.Surveys, func(name string, _ export.Survey) bool { return !slices.Contains(only, name) })
+	}
 	dest, dir, err := exportTo(root, f.out, opts.Format)
 	if err != nil {
 		return err
 	}
 	defer dest.Close()
 	if f.verify {
-		return a.verifyExport(dest, dir, h, lanes, model, opts)
+		return a.verifyExport(dest, dir, h, lanes, only, model, opts)
 	}
 	var done []*export.Manifest
 	for _, set := range h.Sets() {
-		m, err := export.Write(dest, path.Join(dir, set), set, exportRows(h, set, lanes), opts)
+		m, err := export.Write(dest, path.Join(dir, set), set, exportRows(h, set, lanes, only), opts)
 		if err != nil {
 			return durable.Explain(err)
 		}
@@ -239,6 +249,24 @@ func (a *app) export(arg string, f exportFlags) error {
 		}
 	}
 	return nil
+}
+
+// pickLanes returns the lanes of a run that are named, by their tags or by what
+// stands before the slash in them; nil when none is, which means all.
+func pickLanes(lanes, names []string) ([]string, error) {
+	var only []string
+	for _, name := range names {
+		found := false
+		for _, l := range lanes {
+			if slug, _, _ := strings.Cut(l, "/"); l == name || slug == name {
+				only, found = append(only, l), true
+			}
+		}
+		if !found {
+			return nil, &exitError{exitConfig, fmt.Errorf("--lane %s: the run has no answers of it, only of %s", name, strings.Join(lanes, ", "))}
+		}
+	}
+	return only, nil
 }
 
 func checkConfident(p float64) error {
@@ -295,12 +323,16 @@ func exportTo(run *os.Root, out string, format *export.Format) (*os.Root, string
 }
 
 // exportRows turns harvested items into export rows.
-func exportRows(h *harvest.Harvest, set string, lanes surveyedLanes) iter.Seq2[*export.Row, error] {
+// exportRows are a set's rows, of the lanes that only names; nil names all.
+func exportRows(h *harvest.Harvest, set string, lanes surveyedLanes, only []string) iter.Seq2[*export.Row, error] {
 	return func(yield func(*export.Row, error) bool) {
 		for it, err := range h.RowsByLane(set, lanes.rebuilder) {
 			if err != nil {
 				yield(nil, err)
 				return
+			}
+			if only != nil && !slices.Contains(only, it.Record.Lane) {
+				continue
 			}
 			if !yield(exportRow(it), nil) {
 				return

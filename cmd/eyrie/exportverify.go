@@ -18,10 +18,10 @@ import (
 )
 
 // verifyExport compares the exports of all sets with the run.
-func (a *app) verifyExport(dest *os.Root, dir string, h *harvest.Harvest, lanes surveyedLanes, model *modelFolder, opts export.Options) error {
+func (a *app) verifyExport(dest *os.Root, dir string, h *harvest.Harvest, lanes surveyedLanes, only []string, model *modelFolder, opts export.Options) error {
 	for _, set := range h.Sets() {
 		at := path.Join(dir, set)
-		v, err := export.Verify(dest, at, exportRows(h, set, lanes), opts, model.checkRow)
+		v, err := export.Verify(dest, at, exportRows(h, set, lanes, only), opts, model.checkRow)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("%w (write it first: the same command without --verify)", err)
 		}

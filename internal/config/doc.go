@@ -29,6 +29,7 @@
 //	                                  their order, longest-first the largest target first
 //	deadline: 3h                      when it is to be done, 1m to 8760h: lanes that cost money do only what
 //	                                  the free ones cannot do by then; as soon as can be when left out
+//	finish: asap                      says outright what leaving out the deadline means
 //	sort: price                       which lanes are filled first: price, throughput, latency; with a
 //	                                  deadline it is deadline: by price, and no more lanes than it needs
 //	hedge: 2%                         of the budget for second copies of the last slow answers; on, off

@@ -12,7 +12,7 @@ import (
 
 // known are the keys of each mapping, as faults list them.
 var known = strings.NewReplacer(
-	"{job}", "model, tokenizer, budget, output, thinking, seed, sampling, concurrency, attempts, hold, on_length, retry_max_tokens, fit, deadline, sort, hedge, tokens, datasets, engines",
+	"{job}", "model, tokenizer, budget, output, thinking, seed, sampling, concurrency, attempts, hold, on_length, retry_max_tokens, fit, deadline, finish, sort, hedge, tokens, datasets, engines",
 	"{dataset}", "name, path, tokens, samples, turns, tools, seed_from, layout, format, columns, roles, images, max_row, accept_drops, keep, near_duplicates, decontaminate, sample, shuffle, validation, weight",
 	"{openrouter}", "base_url, key_file, quantization, precision, only, ignore, prefer, max_price, min_status, min_uptime, data_collection, zdr, distillable, logprobs, catalogue_every",
 	"{sampling}", "temperature, top_p, top_k, min_p, seed, max_tokens, effort, stop, mix",
@@ -359,6 +359,8 @@ var faultTests = []struct {
 		`job.yaml:10:26: engines[0].openrouter.logprobs: found "always"; allowed are false, auto, true`},
 	{"a fit there is not", "budget:", "fit: longest\nbudget:",
 		`job.yaml:3:6: fit: found "longest"; allowed are fail, proportion, sets, longest-first`},
+	{"as soon as can be beside a deadline", "budget:", "deadline: 3h\nfinish: asap\nbudget:",
+		`job.yaml:4:9: finish: found asap beside a deadline; leave out one of the two: with a deadline, lanes that are not needed in time get nothing`},
 	{"a deadline without a unit", "budget:", "deadline: 3\nbudget:",
 		`job.yaml:3:11: deadline: found "3"; write a time from 1m to 8760h, such as 3h`},
 	{"catalogue_every without a unit", "- openrouter:", "- openrouter: {catalogue_every: 300}",

@@ -52,6 +52,7 @@ func jobFields() []field[Job] {
 		{"retry_max_tokens", "", (*reader).retryTokens},
 		{"fit", "", (*reader).fit},
 		{"deadline", "", (*reader).deadline},
+		{"finish", "", (*reader).finish},
 		{"sort", "", (*reader).sort},
 		{"hedge", "", (*reader).hedge},
 		{"tokens", "", func(r *reader, v value, j *Job) { j.Tokens = r.tokens(v) }},
@@ -116,6 +117,13 @@ func (r *reader) deadline(v value, j *Job) {
 	var ok bool
 	if j.Deadline, ok = r.duration(v, time.Minute, 365*24*time.Hour, "write a time from 1m to 8760h, such as 3h"); ok {
 		j.Sort = route.ByDeadline
+	}
+}
+
+// finish says outright what leaving out the deadline means.
+func (r *reader) finish(v value, j *Job) {
+	if _, ok := r.choice(v, "asap"); ok && j.Deadline > 0 {
+		r.fault(v, "asap beside a deadline", "leave out one of the two: with a deadline, lanes that are not needed in time get nothing")
 	}
 }
 

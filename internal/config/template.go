@@ -93,7 +93,7 @@ sampling:
 
 # When the job is to be done: servers of your own work for nothing, and lanes
 # that cost money do only what those cannot do by then. Left out, all work at
-# once and it is done as soon as can be.
+# once and it is done as soon as can be, which finish: asap says outright.
 # deadline: 3h
 
 # Which lanes are filled first: price (the default), throughput (the one that
