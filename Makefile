@@ -12,6 +12,7 @@ demo:
 test:
 	go vet ./...
 	go test -race -timeout 45m ./...
+	go test ./dispatch # at full size, which the race detector cannot bear
 
 # The same with small workloads.
 short:

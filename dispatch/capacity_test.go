@@ -329,7 +329,7 @@ func capacityScenarios() []capacityScenario {
 
 func TestUsefulTokensOfTheOptimum(t *testing.T) {
 	for _, sc := range capacityScenarios() {
-		if testing.Short() && !sc.short {
+		if (testing.Short() || raced) && !sc.short {
 			continue
 		}
 		t.Run(sc.name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { sc.play(t) }) })

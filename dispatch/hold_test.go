@@ -35,7 +35,7 @@ func tight(seed uint64, stops bool) *schedule {
 // hardly anything is left, and no stream is cut on purpose.
 func TestNearTheEndTheMoneyIsUsed(t *testing.T) {
 	took, seeds := map[dispatch.Hold]time.Duration{}, uint64(3)
-	if testing.Short() {
+	if testing.Short() || raced {
 		seeds = 1
 	}
 	for _, tt := range []struct {

@@ -33,12 +33,24 @@ func (p *planned) printSets(w io.Writer) {
 			x.Needed, x.PromptTokens, x.OutputTokens, x.Source, x.Low.Cents(), x.Expected.Cents(), x.Worst.Cents(), short(x.Have+x.InBudget))
 	}
 	t.Flush()
+	printBeyond(w, p.Forecast)
 	for _, x := range p.Sets {
 		if x.Seeded > 0 {
 			fmt.Fprintf(w, "%s: %s of what it has come from seed_from\n", x.Name, short(x.Seeded))
 		}
 		if x.Short > 0 {
 			fmt.Fprintf(w, "%s: its prompts give %s tokens less than the target; add prompts or samples\n", x.Name, short(x.Short))
+		}
+	}
+}
+
+// printBeyond says which targets are below what is there by more than answers
+// under way bring at the end of a run.
+func printBeyond(w io.Writer, f *plan.Forecast) {
+	for _, x := range f.Sets {
+		if over := x.Have - x.Target; over > x.Target/20 {
+			fmt.Fprintf(w, "%s: its target of %s is met, with %s more than that; nothing is asked for it below %s\n",
+				x.Name, short(x.Target), short(over), short(x.Have))
 		}
 	}
 }

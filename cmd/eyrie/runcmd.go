@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"path"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
@@ -188,6 +189,9 @@ func (s *session) check(ctx context.Context, st *progress.State, led *ledger.Led
 		return err
 	}
 	f := v.forecast(&facts{state: st, ledger: led})
+	var beyond strings.Builder
+	printBeyond(&beyond, f)
+	scr.printf("%s", beyond.String())
 	if !f.Affordable() && s.job.Fit == plan.FitFail && !partial {
 		return &exitError{exitBudget, fmt.Errorf(
 			"the job wants about %s more and the budget has %s left; raise budget, lower tokens, say with fit which sets give way, or say --partial to spend the budget and leave every set equally far (eyrie plan %s shows the figures)",
