@@ -42,6 +42,8 @@ type life struct {
 	Notes   int // how many of the unsynced notes survive that
 	DrainAt time.Duration
 	CutAt   time.Duration // the attempts under way are cancelled
+	SetAt   time.Duration // a person sets another budget while it runs
+	SetTo   eyrie.Money
 }
 
 // schedule is everything that chance decides, drawn ahead so that it shrinks.
@@ -110,6 +112,9 @@ func drawSchedule(t *rapid.T) *schedule {
 			l.DrainAt = time.Duration(1+upTo(60, "drained after")) * time.Second
 		case 3:
 			l.CutAt = time.Duration(1+upTo(60, "cancelled after")) * time.Second
+		}
+		if upTo(2, "budget is set while it runs") == 0 {
+			l.SetAt, l.SetTo = time.Duration(1+upTo(60, "set after"))*time.Second, budget()
 		}
 		s.Lives = append(s.Lives, l)
 	}
@@ -196,9 +201,13 @@ func (p *play) live(t *testing.T, l life) error {
 		if l.CutAt > 0 {
 			defer time.AfterFunc(l.CutAt, cancel).Stop()
 		}
+		if l.SetAt > 0 {
+			p.allowed = max(p.allowed, l.SetTo)
+			defer time.AfterFunc(l.SetAt, func() { d.SetBudget(l.SetTo) }).Stop() // it fails when the run is over
+		}
 		res := d.Run(ctx)
 		p.ended[res.Stop]++
-		if err := p.check(l, led, res); err != nil {
+		if err := p.check(led, res); err != nil {
 			return err
 		}
 	}
@@ -249,7 +258,7 @@ func (p *play) known(led *ledger.Ledger) error {
 }
 
 // check holds at the end of every life.
-func (p *play) check(l life, led *ledger.Ledger, res dispatch.Result) error {
+func (p *play) check(led *ledger.Ledger, res dispatch.Result) error {
 	if total := p.bank.total(); total > p.allowed {
 		return fmt.Errorf("the books come to %s, and %s was allowed", total, p.allowed)
 	}
@@ -264,7 +273,7 @@ func (p *play) check(l life, led *ledger.Ledger, res dispatch.Result) error {
 	}
 	free := led.Free()
 	if p.hold == dispatch.Expected { // for answers that become longer than expected
-		free -= l.Budget / 250
+		free -= led.Budget() / 250
 	}
 	if res.Stop == dispatch.BudgetReached && p.cheapest() <= free {
 		return fmt.Errorf("the budget is said to be reached with %s free, and a request holds %s", led.Free(), p.cheapest())
