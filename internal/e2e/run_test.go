@@ -96,7 +96,8 @@ func TestWholeJob(t *testing.T) {
 		t.Errorf("only %d generations", total)
 	}
 	r.checkKey()
-	if most := report(t, r, c, total); most < 190*n {
+	// The lane is climbed step by step, and the run is half over before all of it is used.
+	if most := report(t, r, c, total); most < 150*n {
 		t.Errorf("at most %d requests were in flight", most)
 	}
 	if !strings.Contains(second.out, "going on with") {
