@@ -1,9 +1,5 @@
 package handoff
 
-import (
-	"time"
-)
-
 // Rows counts the rows that are handed over.
 type Rows struct {
 	Rows       int   `json:"rows"`
@@ -34,7 +30,7 @@ func (m *Model) Capture(r Rows, shard int64, rate float64) Sizes {
 		s.Shards = int((s.Total + shard - 1) / shard)
 	}
 	if rate > 0 {
-		s.Hours = (time.Duration(float64(r.Tokens) / rate * float64(time.Second))).Hours()
+		s.Hours = float64(r.Tokens) / rate / 3600
 	}
 	return s
 }

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -304,5 +303,5 @@ func printHandoff(w io.Writer, dir string, job *handoff.Job, coverage float64) {
 		fmt.Fprintf(w, "problem: %s\n", p)
 	}
 	fmt.Fprintf(w, "next: %s, or %s\n", filepath.Join(dir, "specforge", "run.sh"), filepath.Join(dir, "speculators", "run.sh"))
-	fmt.Fprintf(w, "read %s\n", strings.TrimSuffix(filepath.Join(dir, "README.md"), "/"))
+	fmt.Fprintf(w, "read %s\n", filepath.Join(dir, "README.md"))
 }
