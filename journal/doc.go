@@ -66,7 +66,7 @@
 // follows, both 32-bit little-endian, and then numbers as uvarints: the
 // segment, the size of its text, how many names there are and each name as
 // length and bytes, how many entries there are, and the entries. An entry is
-// the record's kind (1 session, 2 prompt, 3 started, 4 seen, 5 ended,
+// the record's kind (0 budget, 1 session, 2 prompt, 3 started, 4 seen, 5 ended,
 // 6 settled, 7 gave-up), the bytes between the end of the entry before and its
 // line, the length of the line, and the time since the entry before; then for
 // kinds 2 to 5 the record's fields but its text, in the order of the coder in

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -25,7 +26,7 @@ const (
 )
 
 // The kinds of record, as an index numbers them.
-var indexKinds = [...]string{1: "session", 2: "prompt", 3: "started", 4: "seen", 5: "ended", 6: "settled", 7: "gave-up"}
+var indexKinds = []string{"budget", "session", "prompt", "started", "seen", "ended", "settled", "gave-up"}
 
 // coder writes or reads the fields of index entries. One method describes a
 // record for both directions, so they cannot differ.
@@ -257,11 +258,9 @@ func newIndexWriter() *indexWriter {
 
 // add adds the record of a line.
 func (w *indexWriter) add(l line, r eyrie.Record, when time.Time) {
-	kind := uint64(0)
-	for i, k := range indexKinds {
-		if k == l.kind {
-			kind = uint64(i)
-		}
+	kind := uint64(slices.Index(indexKinds, l.kind))
+	if kind >= uint64(len(indexKinds)) {
+		panic("journal: an index has no number for the kind " + l.kind)
 	}
 	length, gap := uint64(len(l.text)), uint64(l.at-w.end)
 	later := when.UnixMilli() - w.ms
@@ -344,7 +343,7 @@ func (x *index) each(emit func(Entry) bool) error {
 		x.uvarint(&gap)
 		x.uvarint(&length)
 		number(&x.coder, &later)
-		if kind == 0 || kind >= uint64(len(indexKinds)) {
+		if kind >= uint64(len(indexKinds)) {
 			x.fail(errors.New("the index holds a kind of record that there is not"))
 		}
 		if x.err != nil {

@@ -57,21 +57,35 @@ func exhibits() []eyrie.Record {
 	}
 }
 
+// withBudget are the exhibits since there are budget records. It lies in a
+// segment that is sealed.
+func withBudget() []eyrie.Record {
+	return slices.Insert(exhibits(), 4, eyrie.Record(&eyrie.BudgetRecord{Budget: 125 * eyrie.Dollar / 2, Job: 100 * eyrie.Dollar}))
+}
+
 var update = flag.Bool("update", false, "write the museum's exhibit of this version, where there is none")
 
-// TestMuseum reads a run folder of every version that was ever written: they
-// all hold the same records.
+// TestMuseum reads a run folder of every version that was ever written, and of
+// the first that had another kind of record.
 func TestMuseum(t *testing.T) {
-	const newest = "testdata/museum/v2"
-	if _, err := os.Stat(newest); *update && err != nil {
-		makeExhibit(t, newest)
+	halls := []struct {
+		name  string
+		holds []eyrie.Record
+	}{
+		{"v1", exhibits()},
+		{"v2", exhibits()},
+		{"v2-budget", withBudget()},
 	}
-	halls, err := filepath.Glob("testdata/museum/v*")
-	if err != nil || len(halls) != 2 || !slices.Contains(halls, newest) {
-		t.Fatalf("the museum has %v, %v", halls, err)
+	newest := halls[len(halls)-1]
+	if _, err := os.Stat("testdata/museum/" + newest.name); *update && err != nil {
+		makeExhibit(t, "testdata/museum/"+newest.name, newest.holds)
 	}
-	for _, dir := range halls {
-		t.Run(filepath.Base(dir), func(t *testing.T) {
+	if dirs, err := filepath.Glob("testdata/museum/*"); err != nil || len(dirs) != len(halls) {
+		t.Fatalf("the museum has %v, %v", dirs, err)
+	}
+	for _, hall := range halls {
+		dir, want := "testdata/museum/"+hall.name, hall.holds
+		t.Run(hall.name, func(t *testing.T) {
 			run := t.TempDir() // opening writes
 			if err := os.CopyFS(run, os.DirFS(dir)); err != nil {
 				t.Fatal(err)
@@ -85,7 +99,6 @@ func TestMuseum(t *testing.T) {
 			if err != nil || torn != nil {
 				t.Fatalf("torn %v, %v", torn, err)
 			}
-			want := exhibits()
 			if len(got) != len(want) {
 				t.Fatalf("%d of %d records", len(got), len(want))
 			}
@@ -105,7 +118,7 @@ func TestMuseum(t *testing.T) {
 }
 
 // makeExhibit writes a run folder with two sealed segments and a plain one.
-func makeExhibit(t *testing.T, dir string) {
+func makeExhibit(t *testing.T, dir string, recs []eyrie.Record) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +127,6 @@ func makeExhibit(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	recs := exhibits()
 	for _, part := range [][]eyrie.Record{recs[:4], recs[4:7], recs[7:]} {
 		j, _, err := journal.OpenIn(durable.Root(root), journal.Options{SegmentSize: 600}, nil)
 		if err != nil {

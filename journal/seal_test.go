@@ -240,7 +240,7 @@ func TestEveryFieldIsInTheIndex(t *testing.T) {
 		for range 40 {
 			for _, r := range []eyrie.Record{
 				new(eyrie.SessionRecord), new(eyrie.PromptRecord), new(eyrie.StartedRecord), new(eyrie.SeenRecord),
-				new(eyrie.EndedRecord), new(eyrie.SettledRecord), new(eyrie.GaveUpRecord),
+				new(eyrie.EndedRecord), new(eyrie.SettledRecord), new(eyrie.BudgetRecord), new(eyrie.GaveUpRecord),
 			} {
 				fill(rng, reflect.ValueOf(r).Elem())
 				recs = append(recs, r)
