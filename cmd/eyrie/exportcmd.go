@@ -279,15 +279,19 @@ func checkConfident(p float64) error {
 // openRunModel opens the model folder of a run, or the one named instead, and
 // makes sure that it is the same model.
 func openRunModel(man *runManifest, instead string) (*modelFolder, error) {
-	model, err := openModel(cmpOr(instead, man.Folder))
+	folder := cmpOr(instead, man.Folder)
+	model, err := openModel(folder)
 	if err != nil {
 		return nil, &exitError{exitConfig, fmt.Errorf("%w (name the model folder with --tokenizer)", err)}
 	}
-	if got := model.tokenizer.Digest(); got != man.Frozen.Tokenizer {
-		return nil, &exitError{exitConfig, fmt.Errorf("tokenizer: the run was made with %s and this folder has %s", man.Frozen.Tokenizer, got)}
-	}
-	if got := model.template.Digest(); got != man.Frozen.Template {
-		return nil, &exitError{exitConfig, fmt.Errorf("chat template: the run was made with %s and this folder has %s", man.Frozen.Template, got)}
+	for _, v := range []struct{ what, was, is string }{
+		{"tokenizer", man.Frozen.Tokenizer, model.tokenizer.Digest()},
+		{"chat template", man.Frozen.Template, model.template.Digest()},
+	} {
+		if v.is != v.was {
+			return nil, &exitError{exitConfig, fmt.Errorf("%s: the run was made with one of digest %s, and %s has one of %s; name the folder that the run was made with by --tokenizer",
+				v.what, v.was, folder, v.is)}
+		}
 	}
 	return model, nil
 }
