@@ -57,7 +57,8 @@ var imports = map[string][]string{
 	"export":   {".", "internal/durable"},
 	"engine/*": {".", "engine/internal/*", "internal/sse", "route"},
 
-	"engine/internal/server": {".", "engine/internal/stream", "internal/sse"},
+	"engine/internal/chunk":  {},
+	"engine/internal/server": {".", "engine/internal/chunk", "engine/internal/stream", "internal/sse"},
 	"engine/internal/stream": {},
 
 	"dataset/internal/*": {},
@@ -91,7 +92,7 @@ var imports = map[string][]string{
 var modules = map[string][]string{
 	"github.com/apache/arrow-go/v18": {"dataset/internal/rowfile", "export"},
 	"github.com/go-json-experiment/json": {
-		".", "chat", "cmd/eyrie", "dataset", "emulator", "emulator/internal/kimi", "engine/*", "engine/internal/server", "export", "handoff",
+		".", "chat", "cmd/eyrie", "dataset", "emulator", "emulator/internal/kimi", "engine/*", "engine/internal/chunk", "engine/internal/server", "export", "handoff",
 		"internal/config", "jinja", "journal", "tokenizer", "tokenizer/internal/oracle",
 	},
 	"github.com/goccy/go-yaml":         {"emulator", "internal/config"},

@@ -26,6 +26,7 @@ type walker struct {
 	// garbled is set once a string held something that is no Unicode text, such
 	// as half a rune. It was replaced, so the text is not what was sent.
 	garbled bool
+	raw     int // bytes of the string that text has read, with its quotes
 }
 
 // start begins with a document, which must not change while it is walked.
@@ -93,6 +94,7 @@ func (w *walker) text(dst []byte) ([]byte, error) {
 	if err != nil || v.Kind() != '"' {
 		return dst, err
 	}
+	w.raw = len(v)
 	out, err := jsontext.AppendUnquote(dst, v)
 	if err != nil {
 		w.garbled = true

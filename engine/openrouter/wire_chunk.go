@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/eyrie-ai/eyrie"
+	"github.com/eyrie-ai/eyrie/engine/internal/chunk"
 )
 
 // Finish reasons under which no answer stands.
@@ -21,6 +22,7 @@ const (
 	inDetails
 	inReasoningContent
 	reasoningPlaces
+	inContent = reasoningPlaces // of the places where any text may be
 )
 
 // chunkDecoder collects the frames of a stream into an answer. It reads only
@@ -46,6 +48,11 @@ type chunkDecoder struct {
 	// Of the frame at hand.
 	keep   bool // it belongs to the final ones
 	billed bool // it holds a usage
+	deltas int
+	counts bool // reading it again would change more than the texts of its delta
+	holes  []chunk.Hole
+
+	latest chunk.Template // made of the latest frame that was decoded in full
 }
 
 type callBuffer struct {
@@ -76,7 +83,46 @@ func (d *chunkDecoder) bestReasoning() []byte {
 
 // decode reads one frame: a chunk of a stream, or a whole answer.
 func (d *chunkDecoder) decode(frame []byte) error {
+	if d.again(frame) {
+		return nil
+	}
+	d.latest.Forget()
+	if err := d.decodeAll(frame); err != nil {
+		return err
+	}
+	if d.repeatable() {
+		d.latest.Learn(frame, d.holes)
+	}
+	return nil
+}
+
+// repeatable reports whether reading the frame at hand a second time would
+// change nothing but the texts of its one delta. What an answer is called, who
+// gave it and how it ended natively is written over with the same.
+func (d *chunkDecoder) repeatable() bool {
+	return !d.keep && !d.counts && d.deltas == 1 && d.strange == ""
+}
+
+// again reads a frame that is the latest one but for its texts.
+func (d *chunkDecoder) again(frame []byte) bool {
+	var parts chunk.Parts
+	if !d.latest.Match(frame, &parts) {
+		return false
+	}
+	d.answer.Chunks++
+	before := d.lengths()
+	for _, p := range parts.List() {
+		at := d.place(p.Field)
+		*at = chunk.AppendText(*at, p.Value)
+	}
+	d.countFrom(before)
+	return true
+}
+
+// decodeAll reads a frame of which nothing is known.
+func (d *chunkDecoder) decodeAll(frame []byte) error {
 	d.keep, d.billed = false, false
+	d.deltas, d.counts, d.holes = 0, false, d.holes[:0]
 	over := d.over()
 	if err := d.read(frame); err != nil {
 		return err
@@ -206,47 +252,75 @@ func (d *chunkDecoder) finishReason() error {
 }
 
 func (d *chunkDecoder) delta() error {
-	var before [reasoningPlaces]int
-	for i, r := range d.reasoning {
-		before[i] = len(r)
-	}
-	said := len(d.content)
+	d.deltas++
+	before := d.lengths()
 	err := d.object(d.deltaMember)
+	d.countFrom(before)
+	return err
+}
+
+// place is where the text of a place is gathered.
+func (d *chunkDecoder) place(n uint8) *[]byte {
+	if n == inContent {
+		return &d.content
+	}
+	return &d.reasoning[n]
+}
+
+// lengths are how much has come in each place.
+func (d *chunkDecoder) lengths() (n [reasoningPlaces + 1]int) {
+	for i, r := range d.reasoning {
+		n[i] = len(r)
+	}
+	n[inContent] = len(d.content)
+	return n
+}
+
+// countFrom counts the tokens of what a delta added to what was there before.
+func (d *chunkDecoder) countFrom(before [reasoningPlaces + 1]int) {
 	for i, r := range d.reasoning {
 		if len(r) > before[i] {
 			d.floor.add(r[before[i]:])
 			break
 		}
 	}
-	d.floor.add(d.content[said:])
-	return err
+	d.floor.add(d.content[before[inContent]:])
 }
 
-func (d *chunkDecoder) deltaMember(name []byte) (err error) {
+func (d *chunkDecoder) deltaMember(name []byte) error {
 	switch string(name) {
 	case "content":
-		d.content, err = d.text(d.content)
+		return d.piece(inContent)
 	case "reasoning":
-		d.reasoning[inReasoning], err = d.text(d.reasoning[inReasoning])
+		return d.piece(inReasoning)
 	case "reasoning_content":
-		d.reasoning[inReasoningContent], err = d.text(d.reasoning[inReasoningContent])
+		return d.piece(inReasoningContent)
 	case "reasoning_details":
-		err = d.array(d.reasoningDetail)
+		return d.array(d.reasoningDetail)
 	case "tool_calls":
+		d.counts = true
 		at := -1
-		err = d.array(func() error { at++; return d.toolCall(at) })
-	default:
-		err = d.dec.SkipValue()
+		return d.array(func() error { at++; return d.toolCall(at) })
+	}
+	return d.dec.SkipValue()
+}
+
+// piece reads the string that comes next, a piece of the text of a place.
+func (d *chunkDecoder) piece(place uint8) (err error) {
+	at := d.place(place)
+	before := len(*at)
+	if *at, err = d.text(*at); err == nil && len(*at) > before {
+		end := int(d.dec.InputOffset())
+		d.holes = append(d.holes, chunk.Hole{Start: end - d.raw, End: end, Field: place})
 	}
 	return err
 }
 
 func (d *chunkDecoder) reasoningDetail() error {
-	return d.object(func(name []byte) (err error) {
+	return d.object(func(name []byte) error {
 		switch string(name) {
 		case "text", "summary":
-			d.reasoning[inDetails], err = d.text(d.reasoning[inDetails])
-			return err
+			return d.piece(inDetails)
 		}
 		return d.dec.SkipValue()
 	})

@@ -51,6 +51,7 @@ func (d *chunkDecoder) logprobs() error {
 		if string(name) != "content" {
 			return d.dec.SkipValue()
 		}
+		d.counts = true
 		return d.array(d.tokenLogprob)
 	})
 }
