@@ -96,11 +96,11 @@ func (d *chunkDecoder) decode(frame []byte) error {
 	return nil
 }
 
-// repeatable reports whether reading the frame at hand a second time would
-// change nothing but the texts of its one delta. What an answer is called, who
+// repeatable reports whether the frame at hand may be repeated: reading it a
+// second time would change nothing but the texts of its one delta. What an answer is called, who
 // gave it and how it ended natively is written over with the same.
 func (d *chunkDecoder) repeatable() bool {
-	return !d.keep && !d.counts && d.deltas == 1 && d.strange == ""
+	return d.latest.Worthwhile() && !d.keep && !d.counts && d.deltas == 1 && d.strange == ""
 }
 
 // again reads a frame that is the latest one but for its texts.

@@ -31,6 +31,8 @@ const (
 	MaxFrame = 1 << 10
 	// MaxHoles is how many values of a template may change.
 	MaxHoles = 4
+	// patience is how many templates in a row may match nothing.
+	patience = 32
 )
 
 // Kind is what a value that changes is.
@@ -70,8 +72,13 @@ func (p *Parts) List() []Part { return p.list[:p.n] }
 type Template struct {
 	frame []byte
 	holes [MaxHoles]hole
-	n     int
+	n     uint8
+	vain  uint8 // templates since one has matched
 }
+
+// Worthwhile reports whether to look for the holes of a frame: not where a
+// stream's frames have long all been different.
+func (t *Template) Worthwhile() bool { return t.vain < patience }
 
 // hole is a [Hole] that takes little room.
 type hole struct {
@@ -92,7 +99,8 @@ func (t *Template) Learn(frame []byte, holes []Hole) {
 	for i, h := range holes {
 		t.holes[i] = hole{uint16(h.Start), uint16(h.End), h.Kind, h.Field}
 	}
-	t.n = len(holes)
+	t.n = uint8(len(holes))
+	t.vain = min(t.vain+1, patience)
 }
 
 // Forget leaves a template that matches nothing.
@@ -120,8 +128,11 @@ func (t *Template) Match(frame []byte, parts *Parts) bool {
 		parts.list[i] = Part{h.field, frame[:n:n]}
 		frame = frame[n:]
 	}
-	parts.n = t.n
-	return bytes.Equal(frame, t.frame[from:])
+	if !bytes.Equal(frame, t.frame[from:]) {
+		return false
+	}
+	parts.n, t.vain = int(t.n), 0
+	return true
 }
 
 func value(k Kind, b []byte) int {

@@ -110,6 +110,22 @@ func TestATemplateIsBounded(t *testing.T) {
 	}
 }
 
+func TestAStreamThatNeverRepeatsItselfIsLeftAlone(t *testing.T) {
+	var tpl chunk.Template
+	var parts chunk.Parts
+	hole := []chunk.Hole{{Start: 1, End: 4}}
+	learned := 0
+	for ; tpl.Worthwhile() && learned < 1000; learned++ {
+		tpl.Learn([]byte(`["a"]`), hole)
+	}
+	if learned < 2 || learned == 1000 {
+		t.Errorf("%d templates were learned in vain", learned)
+	}
+	if !tpl.Match([]byte(`["b"]`), &parts) || !tpl.Worthwhile() {
+		t.Error("a match gives no new hope")
+	}
+}
+
 // FuzzMatch compares what is found with what a JSON parser finds.
 func FuzzMatch(f *testing.F) {
 	for _, text := range []string{"x", `a\nb`, `\u00e9`, "\u4f60", `\ud800`, "\xff", "\x01", `\`, `"`} {

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/eyrie-ai/eyrie"
+	"github.com/eyrie-ai/eyrie/engine/internal/chunk"
 )
 
 // finishAbort is SGLang's word for an answer that it gave up.
@@ -26,8 +27,9 @@ type Draft struct {
 	kept               int
 	failed             string // words of an error inside a 200
 	failedCode         int
-	several            bool // more than one choice came
-	atString           bool // it ended at a stop string
+	several            bool           // more than one choice came
+	atString           bool           // it ended at a stop string
+	latest             chunk.Template // made of the latest frame that was decoded in full
 }
 
 type callDraft struct {

@@ -244,6 +244,10 @@ func (l *Logprob) UnmarshalJSON(b []byte) error {
 
 // OpenAI reads a frame of the chat API or of the completions API.
 func OpenAI(d *Draft, frame []byte) error {
+	if d.again(frame) {
+		return nil
+	}
+	d.latest.Forget()
 	var f openAI
 	if err := Decode(frame, &f); err != nil {
 		return err
@@ -265,6 +269,7 @@ func OpenAI(d *Draft, frame []byte) error {
 	if f.Usage != nil {
 		d.Count(f.Usage.usage(), frame)
 	}
+	d.learn(&f, frame)
 	return nil
 }
 
