@@ -40,6 +40,10 @@ type Lane struct {
 	OutputPrice  Price
 	CachedPrice  Price // of a cached prompt token; unknown means PromptPrice
 	WritePrice   Price // of writing a prompt token to the cache; unknown means nothing
+	// ReasoningPrice is that of a completion token of reasoning, in place of
+	// OutputPrice, where it is another; unknown means OutputPrice.
+	ReasoningPrice Price
+	RequestPrice   Price // of a request by itself; unknown means nothing
 	// Tiers are the prices of long prompts and of hours of the day, where they
 	// differ.
 	Tiers     []Tier

@@ -1,18 +1,27 @@
 package eyrie
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Tier is a change of a lane's prices for prompts of at least MinPrompt tokens,
 // at certain hours. A price that is unknown does not change. Where several tiers
 // apply, later ones win.
 type Tier struct {
-	MinPrompt   int
-	Hours       Hours
-	PromptPrice Price
-	OutputPrice Price
-	CachedPrice Price
-	WritePrice  Price
+	MinPrompt      int
+	Hours          Hours
+	PromptPrice    Price
+	OutputPrice    Price
+	CachedPrice    Price
+	WritePrice     Price
+	ReasoningPrice Price
+	RequestPrice   Price
 }
+
+// CompletionPrice is what a token of a completion costs at most, be it of
+// reasoning or of the answer.
+func (r Tier) CompletionPrice() Price { return dearer(r.OutputPrice, r.ReasoningPrice) }
 
 // Hours are a part of every day in UTC, from Start until before End, both since
 // midnight. An End before the Start lies on the next day; the same as the Start
@@ -34,7 +43,16 @@ func (h Hours) hold(t time.Time) bool {
 
 // base are the prices that hold where no tier does.
 func (l *Lane) base() Tier {
-	return Tier{PromptPrice: l.PromptPrice, OutputPrice: l.OutputPrice, CachedPrice: l.CachedPrice, WritePrice: l.WritePrice}
+	return Tier{
+		PromptPrice: l.PromptPrice, OutputPrice: l.OutputPrice, CachedPrice: l.CachedPrice, WritePrice: l.WritePrice,
+		ReasoningPrice: l.ReasoningPrice, RequestPrice: l.RequestPrice,
+	}
+}
+
+// Free reports whether nothing is ever charged on the lane, whatever is asked.
+func (l *Lane) Free() bool {
+	r := l.Dearest(math.MaxInt)
+	return r.PromptPrice.Known() && r.OutputPrice.Known() && r.PromptPrice.IsZero() && r.CachedPrice.IsZero() && r.CompletionPrice().IsZero() && r.WritePrice.IsZero() && r.RequestPrice.IsZero()
 }
 
 // Rates are the prices that hold for a prompt of so many tokens, outside the
@@ -56,8 +74,11 @@ func (l *Lane) rates(promptTokens int, within func(Hours) bool) Tier {
 		r.OutputPrice = t.OutputPrice.or(r.OutputPrice)
 		r.CachedPrice = t.CachedPrice.or(r.CachedPrice)
 		r.WritePrice = t.WritePrice.or(r.WritePrice)
+		r.ReasoningPrice = t.ReasoningPrice.or(r.ReasoningPrice)
+		r.RequestPrice = t.RequestPrice.or(r.RequestPrice)
 	}
-	r.MinPrompt, r.CachedPrice = promptTokens, r.CachedPrice.or(r.PromptPrice)
+	r.MinPrompt = promptTokens
+	r.CachedPrice, r.ReasoningPrice = r.CachedPrice.or(r.PromptPrice), r.ReasoningPrice.or(r.OutputPrice)
 	return r
 }
 
@@ -71,6 +92,8 @@ func (l *Lane) Dearest(promptTokens int) Tier {
 			r.OutputPrice = dearer(r.OutputPrice, t.OutputPrice)
 			r.CachedPrice = dearer(r.CachedPrice, t.CachedPrice)
 			r.WritePrice = dearer(r.WritePrice, t.WritePrice)
+			r.ReasoningPrice = dearer(r.ReasoningPrice, t.ReasoningPrice)
+			r.RequestPrice = dearer(r.RequestPrice, t.RequestPrice)
 		}
 	}
 	r.CachedPrice = r.CachedPrice.or(r.PromptPrice)
@@ -87,8 +110,9 @@ func dearer(a, b Price) Price {
 
 // WorstCase is the most that one request can be billed on the lane: the prompt
 // at the highest prices that a prompt of up to so many tokens can have, written
-// to the cache on top, and the longest completion the endpoint may produce,
-// which is maxTokens where it enforces it and its own maximum where it does not.
+// to the cache on top, the longest completion the endpoint may produce, which is
+// maxTokens where it enforces it and its own maximum where it does not, all of
+// it at the dearer of the prices of reasoning and answer, and the request's own.
 func (l *Lane) WorstCase(promptTokens, maxTokens int) Money {
 	r, out := l.Dearest(promptTokens), maxTokens
 	if l.Overruns {
@@ -97,38 +121,55 @@ func (l *Lane) WorstCase(promptTokens, maxTokens int) Money {
 			out = max(out, l.MaxOutput)
 		case l.Context > 0:
 			out = max(out, l.Context)
-		case r.OutputPrice.IsZero():
+		case r.CompletionPrice().IsZero():
 			out = 0 // however long it is
 		default:
 			return MaxMoney // no answer is too long for it
 		}
 	}
 	return max(r.PromptPrice.Times(promptTokens), r.CachedPrice.Times(promptTokens)).
-		Add(r.WritePrice.Times(promptTokens)).Add(r.OutputPrice.Times(out))
+		Add(r.WritePrice.Times(promptTokens)).Add(r.CompletionPrice().Times(out)).Add(r.RequestPrice.Times(1))
 }
 
 // Cost is what the lane's price list makes of the given usage when nothing is
-// written to the cache, outside the hours that have prices of their own.
-func (l *Lane) Cost(u Usage) Money { return l.Rates(u.PromptTokens).cost(u) }
+// written to the cache, outside the hours that have prices of their own. A count
+// of reasoning tokens that is not given is taken as none.
+func (l *Lane) Cost(u Usage) Money { return l.Rates(u.PromptTokens).cost(u, max(0, u.ReasoningTokens)) }
 
-func (r Tier) cost(u Usage) Money {
+func (r Tier) cost(u Usage, reasoning int) Money {
+	reasoning = min(reasoning, u.CompletionTokens)
 	return r.PromptPrice.Times(u.PromptTokens - u.CachedTokens).
 		Add(r.CachedPrice.Times(u.CachedTokens)).
-		Add(r.OutputPrice.Times(u.CompletionTokens))
+		Add(r.OutputPrice.Times(u.CompletionTokens - reasoning)).
+		Add(r.ReasoningPrice.Times(reasoning)).
+		Add(r.RequestPrice.Times(1))
+}
+
+// span are the least and the most that the prices make of a usage: they differ
+// where it does not say how much was reasoning, and that has its own price.
+func (r Tier) span(u Usage) (least, most Money) {
+	if u.ReasoningTokens >= 0 {
+		cost := r.cost(u, u.ReasoningTokens)
+		return cost, cost
+	}
+	none, all := r.cost(u, 0), r.cost(u, u.CompletionTokens)
+	return min(none, all), max(none, all)
 }
 
 // Bounds are the least and the most that the lane's price list makes of a usage
 // with so many prompt tokens written to the cache, of a request that began and
 // ended at the given times. They are the same unless tokens were written, of
 // which vendors do not say whether their price comes on top of the prompt's or
-// in its place, or the prices changed with the hour in between.
+// in its place, the prices changed with the hour in between, or reasoning has a
+// price of its own and the usage does not count it.
 func (l *Lane) Bounds(u Usage, written int, began, ended time.Time) (least, most Money) {
 	least = MaxMoney
 	for _, at := range []time.Time{began, ended} {
 		r := l.RatesAt(u.PromptTokens, at)
-		cost, write := r.cost(u), r.WritePrice.Times(written)
+		low, high := r.span(u)
+		write := r.WritePrice.Times(written)
 		instead := max(0, r.PromptPrice.Times(written)-write) // what is saved where it comes in place of the prompt's
-		least, most = min(least, max(0, cost-instead)), max(most, cost.Add(write))
+		least, most = min(least, max(0, low-instead)), max(most, high.Add(write))
 	}
 	return least, most
 }

@@ -210,7 +210,7 @@ func (a *attempt) charge() (eyrie.Charged, eyrie.Money) {
 		return eyrie.ChargedYes, a.answer.Cost
 	case a.err != nil && a.err.Charged == eyrie.ChargedNo:
 		return eyrie.ChargedNo, 0
-	case free(a.on):
+	case a.on.Free():
 		return eyrie.ChargedNo, 0
 	}
 	return eyrie.ChargedUnknown, 0

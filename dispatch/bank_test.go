@@ -21,6 +21,8 @@ type tariff struct {
 	Prompt, Output int64
 	Cached         int64 // of a cached prompt token; -1: not listed
 	Tier           int   // prompts of so many tokens cost twice as much; 0: none
+	Fee            int64 // for a request by itself
+	Thought        int64 // of a token of reasoning, a third of a completion; 0: not listed
 	MaxOutput      int
 	Overruns       bool // max_tokens is nothing to it, and that is known
 	Stops          bool // a stream that is cut is charged for what came, and no more
@@ -46,6 +48,12 @@ func (f tariff) lane() *eyrie.Lane {
 	if f.Cached >= 0 {
 		l.CachedPrice = perToken(f.Cached)
 	}
+	if f.Thought > 0 {
+		l.ReasoningPrice = perToken(f.Thought)
+	}
+	if f.Fee > 0 {
+		l.RequestPrice = perToken(f.Fee)
+	}
 	if f.Tier > 0 {
 		l.Tiers = []eyrie.Tier{{MinPrompt: f.Tier, PromptPrice: perToken(2 * f.Prompt), OutputPrice: perToken(2 * f.Output)}}
 	}
@@ -62,7 +70,11 @@ func (f tariff) charge(prompt, cached, completion int) int64 {
 	if hit < 0 {
 		hit = in
 	}
-	return int64(prompt-cached)*in + int64(cached)*hit + int64(completion)*out
+	thought, think := completion/3, f.Thought
+	if think == 0 {
+		think = out
+	}
+	return f.Fee + int64(prompt-cached)*in + int64(cached)*hit + int64(completion-thought)*out + int64(thought)*think
 }
 
 // habits are how often, of a hundred requests, a vendor does what.

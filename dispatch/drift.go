@@ -229,7 +229,7 @@ func (s *scheduler) notFound(a *attempt) {
 // the terms of b.
 func sameTerms(a, b *eyrie.Lane) bool {
 	return a.PromptPrice == b.PromptPrice && a.OutputPrice == b.OutputPrice && a.CachedPrice == b.CachedPrice && a.WritePrice == b.WritePrice &&
-		slices.Equal(a.Tiers, b.Tiers) && a.Quantization == b.Quantization
+		a.ReasoningPrice == b.ReasoningPrice && a.RequestPrice == b.RequestPrice && slices.Equal(a.Tiers, b.Tiers) && a.Quantization == b.Quantization
 }
 
 // prices prints what a lane costs.
@@ -237,6 +237,12 @@ func prices(l *eyrie.Lane) string {
 	text := l.PromptPrice.PerMillion().String() + "/M in, " + l.OutputPrice.PerMillion().String() + "/M out"
 	if l.CachedPrice.Known() {
 		text += ", " + l.CachedPrice.PerMillion().String() + "/M cached"
+	}
+	if l.ReasoningPrice.Known() {
+		text += ", " + l.ReasoningPrice.PerMillion().String() + "/M reasoning"
+	}
+	if !l.RequestPrice.IsZero() {
+		text += ", " + l.RequestPrice.Times(1).String() + " a request"
 	}
 	return text
 }

@@ -80,7 +80,11 @@ func drawSchedule(t *rapid.T) *schedule {
 		f := tariff{
 			Tag: fmt.Sprint("lane-", i), Prompt: int64(upTo(1_000_000, "prompt price")), Output: 1 + int64(upTo(5_000_000, "output price")),
 			Cached: int64(upTo(1_500_000, "cached price")) - 1, Tier: upTo(1, "tiered") * (1 + upTo(500, "tier")),
+			Fee:   int64(upTo(1, "has a fee") * upTo(500_000_000, "fee")),
 			Stops: rapid.Bool().Draw(t, "stops billing"),
+		}
+		if upTo(2, "prices reasoning") == 0 {
+			f.Thought = 1 + int64(upTo(8_000_000, "reasoning price"))
 		}
 		if upTo(3, "changes its price") == 0 {
 			f.DearerAt = time.Duration(upTo(60, "when")) * time.Second

@@ -37,8 +37,6 @@ type lane struct {
 	cap      int  // by hand; 0 none
 }
 
-func free(l *eyrie.Lane) bool { return l.PromptPrice.IsZero() && l.OutputPrice.IsZero() }
-
 // maxFree bounds the attempts at one generation that failed without a charge
 // and not because the lane was full.
 const maxFree = 25

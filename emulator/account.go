@@ -137,10 +137,10 @@ func (f funds) tooDear(p price, promptTokens, maxTokens int) *refusal {
 	}
 	left := pico(*bound)
 	prompt := p.prompt.times(promptTokens).plus(p.request)
-	if prompt.plus(p.completion.times(maxTokens)).cmp(left) <= 0 {
+	if prompt.plus(p.dearest().times(maxTokens)).cmp(left) <= 0 {
 		return nil
 	}
-	return cannotAfford(maxTokens, int(left.minus(prompt).perUnit(p.completion)), byKey)
+	return cannotAfford(maxTokens, int(left.minus(prompt).perUnit(p.dearest())), byKey)
 }
 
 func cannotAfford(want, afford int, byKey bool) *refusal {

@@ -8,8 +8,8 @@ import (
 
 // price is in dollars for one token, except request.
 type price struct {
-	prompt, completion, cacheRead, cacheWrite, request decimal
-	reads, writes                                      bool // whether there is a price for them
+	prompt, completion, cacheRead, cacheWrite, reasoning, request decimal
+	reads, writes, reasons                                        bool // whether there is a price for them
 }
 
 // wirePrice is a price list, or one of its overrides, as far as it decides
@@ -19,6 +19,7 @@ type wirePrice struct {
 	Completion string `json:"completion"`
 	CacheRead  string `json:"input_cache_read"`
 	CacheWrite string `json:"input_cache_write"`
+	Reasoning  string `json:"internal_reasoning"` // of a completion token of it, in place of the completion's
 	Request    string `json:"request"`
 	MinPrompt  int    `json:"min_prompt_tokens"`
 	Start      *int   `json:"utc_start"` // HHMM
@@ -65,10 +66,26 @@ func (p price) with(w wirePrice) (price, error) {
 	amount(w.Request, &p.request)
 	p.reads = amount(w.CacheRead, &p.cacheRead) || p.reads
 	p.writes = amount(w.CacheWrite, &p.cacheWrite) || p.writes
+	if amount(w.Reasoning, &p.reasoning) {
+		// Lists name it where it is the completion's, too, and their overrides
+		// do not: it goes with the completion's then.
+		p.reasons = p.reasoning.sign() != 0 && p.reasoning.cmp(p.completion) != 0
+	}
 	if !p.reads {
 		p.cacheRead = p.prompt
 	}
+	if !p.reasons {
+		p.reasoning = p.completion
+	}
 	return p, errors.Join(errs...)
+}
+
+// dearest is the most that a token of a completion costs.
+func (p price) dearest() decimal {
+	if p.reasoning.cmp(p.completion) > 0 {
+		return p.reasoning
+	}
+	return p.completion
 }
 
 // holds reports whether the override applies.
@@ -108,7 +125,7 @@ func newBill(p price, b bill, onTop bool) bill {
 		read -= b.written
 	}
 	b.promptCost = p.prompt.times(read).plus(p.cacheRead.times(b.cached)).plus(p.cacheWrite.times(b.written)).plus(p.request)
-	b.completionCost = p.completion.times(b.completion)
+	b.completionCost = p.completion.times(b.completion - b.reasoning).plus(p.reasoning.times(b.reasoning))
 	b.cost = b.promptCost.plus(b.completionCost)
 	return b
 }

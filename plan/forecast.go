@@ -52,10 +52,6 @@ type LaneInput struct {
 	Source Source // of Speed and Wait
 }
 
-func (l *LaneInput) free() bool {
-	return l.Lane.PromptPrice.IsZero() && l.Lane.OutputPrice.IsZero() && len(l.Lane.Tiers) == 0
-}
-
 // Input is what a forecast is made from.
 type Input struct {
 	Sets        []SetInput
@@ -262,7 +258,7 @@ func (f *Forecast) split() {
 	var free, paid, perToken float64
 	for i := range f.Lanes {
 		l := &f.Lanes[i]
-		if l.free() {
+		if l.Lane.Free() {
 			free += l.Rate
 			continue
 		}
@@ -294,7 +290,7 @@ func (f *Forecast) split() {
 	for i := range f.Lanes {
 		l := &f.Lanes[i]
 		part, of := bought, paid
-		if l.free() {
+		if l.Lane.Free() {
 			part, of = made, free
 		}
 		if of == 0 {
@@ -320,23 +316,35 @@ func duration(seconds float64) time.Duration {
 // perToken is what an output token costs on a lane, its prompt included, in
 // the smallest unit of money.
 func (f *Forecast) perToken(l *LaneForecast) float64 {
-	var in, out int64
-	for _, s := range f.Sets {
-		in += s.PromptToGo
-		out += s.wanted()
+	var all work
+	for i := range f.Sets {
+		w := f.Sets[i].work(1)
+		all = work{all.requests + w.requests, all.in + w.in, all.out + w.out}
 	}
-	if out == 0 {
+	if all.out == 0 {
 		return 0
 	}
-	return float64(f.cost(&l.LaneInput, in, out, l.Cached, l.Waste)) / float64(out)
+	return float64(f.cost(&l.LaneInput, all, l.Cached, l.Waste)) / float64(all.out)
 }
 
-// cost prices work on a lane.
-func (f *Forecast) cost(l *LaneInput, in, out int64, cached, waste float64) eyrie.Money {
+// work is what is to be paid for: requests, and tokens of prompts and of
+// completions.
+type work struct{ requests, in, out int64 }
+
+// work is a part of what the set lacks.
+func (s *SetForecast) work(part float64) work {
+	of := func(n int64) int64 { return int64(part * float64(n)) }
+	return work{of(int64(s.Needed)), of(s.PromptToGo), of(s.wanted())}
+}
+
+// cost prices work on a lane. How much of it is reasoning nobody knows: where
+// that has a price of its own, the dearer one counts for all.
+func (f *Forecast) cost(l *LaneInput, w work, cached, waste float64) eyrie.Money {
 	prompt, _, _ := f.typical()
 	r := l.Lane.Rates(int(prompt))
-	hit := int64(float64(in) * cached)
-	m := r.PromptPrice.Times(int(in - hit)).Add(r.CachedPrice.Times(int(hit))).Add(r.OutputPrice.Times(int(out)))
+	hit := int64(float64(w.in) * cached)
+	m := r.PromptPrice.Times(int(w.in - hit)).Add(r.CachedPrice.Times(int(hit))).Add(r.CompletionPrice().Times(int(w.out))).
+		Add(r.RequestPrice.Times(int(w.requests)))
 	return scale(m, 1+waste)
 }
 
@@ -357,10 +365,10 @@ func (f *Forecast) price() {
 				continue
 			}
 			l := &f.Lanes[j].LaneInput
-			in, out := int64(w*float64(s.PromptToGo)), int64(w*float64(s.wanted()))
+			part := s.work(w)
 			p := Part{
-				Lane: l.Lane.Tag, Tokens: out,
-				Low: f.cost(l, in, out, 1, 0), Expected: f.cost(l, in, out, l.Cached, l.Waste), Worst: f.dearest(l, in, out),
+				Lane: l.Lane.Tag, Tokens: part.out,
+				Low: f.cost(l, part, 1, 0), Expected: f.cost(l, part, l.Cached, l.Waste), Worst: f.dearest(l, part),
 			}
 			p.Low, p.Worst = min(p.Low, p.Expected), max(p.Worst, p.Expected)
 			s.Lanes = append(s.Lanes, p)
@@ -373,14 +381,14 @@ func (f *Forecast) price() {
 
 // dearest prices work of a lane as the dearest one would, nothing cached. What
 // costs nothing stays where it is.
-func (f *Forecast) dearest(on *LaneInput, in, out int64) eyrie.Money {
-	if on.free() {
+func (f *Forecast) dearest(on *LaneInput, w work) eyrie.Money {
+	if on.Lane.Free() {
 		return 0
 	}
 	var worst eyrie.Money
 	for i := range f.Lanes {
 		l := &f.Lanes[i].LaneInput
-		worst = max(worst, f.cost(l, in, out, 0, max(l.Waste, PriorWaste)))
+		worst = max(worst, f.cost(l, w, 0, max(l.Waste, PriorWaste)))
 	}
 	return worst
 }

@@ -131,6 +131,23 @@ func TestTiersPriceLongPrompts(t *testing.T) {
 	}
 }
 
+// TestFeesAndReasoningArePriced: a request's own price counts for every one, and
+// of the prices of reasoning and answer the dearer one.
+func TestFeesAndReasoningArePriced(t *testing.T) {
+	l := lane(t, "0", "0.000001", "")
+	l.ReasoningPrice, l.RequestPrice = lane(t, "0.000003", "", "").PromptPrice, lane(t, "0.01", "", "").PromptPrice
+	f := plan.Make(job(100*eyrie.Dollar, []plan.SetInput{{Target: 1000, Generations: 100, PromptTokens: 50, OutputTokens: 100}}, l))
+	if want := 10*eyrie.Dollar/100 + 3*eyrie.Dollar/1000; f.Expected != want {
+		t.Errorf("expected %s, want %s", f.Expected, want)
+	}
+	fee := lane(t, "0", "0", "")
+	fee.RequestPrice = l.RequestPrice
+	f = plan.Make(job(eyrie.Dollar/20, []plan.SetInput{{Target: 1000, Generations: 100, PromptTokens: 50, OutputTokens: 100}}, fee))
+	if f.Made != 0 || f.Affordable() || f.Tokens != 500 || f.Missing() != eyrie.Dollar/20 {
+		t.Errorf("a lane that charges for nothing but requests: %d made, %d of %d tokens, %s missing", f.Made, f.Tokens, f.ToGo, f.Missing())
+	}
+}
+
 func TestExposure(t *testing.T) {
 	l := lane(t, "0.000001", "0.000002", "")
 	dear := lane(t, "0.000010", "0.000020", "")

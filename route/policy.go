@@ -148,7 +148,7 @@ func (p *Policy) objection(v *Verdict) (Rule, string) {
 
 func (p *Policy) prices(v *Verdict) (Rule, string) {
 	dearest := v.Lane.Dearest(0)
-	prompt, output := dearest.PromptPrice.PerMillion(), dearest.OutputPrice.PerMillion()
+	prompt, output := dearest.PromptPrice.PerMillion(), dearest.CompletionPrice().PerMillion()
 	switch {
 	case p.MaxPrompt > 0 && prompt > p.MaxPrompt:
 		return RuleMaxPrice, fmt.Sprintf("prompt price %s/M is over max_price %s", prompt, p.MaxPrompt)

@@ -76,12 +76,15 @@ func Pick(cands []Candidate, m Money, avoid func(*eyrie.Lane) bool) (int, Reason
 }
 
 // ByPrice sorts lanes by what a typical generation costs on them: a prompt of
-// as many tokens as a quarter of its answer. Equal prices sort by name.
+// as many tokens as a quarter of its answer, which has a thousand. Equal prices
+// sort by name.
 func ByPrice(lanes []*eyrie.Lane) {
-	const prompt, answer = 250_000, 1_000_000
+	const requests, prompt, answer = 1000, 250, 1000
+	cost := func(l *eyrie.Lane) eyrie.Money {
+		r := l.Rates(0)
+		return r.PromptPrice.Times(requests * prompt).Add(r.CompletionPrice().Times(requests * answer)).Add(r.RequestPrice.Times(requests))
+	}
 	slices.SortStableFunc(lanes, func(a, b *eyrie.Lane) int {
-		ca := a.PromptPrice.Times(prompt).Add(a.OutputPrice.Times(answer))
-		cb := b.PromptPrice.Times(prompt).Add(b.OutputPrice.Times(answer))
-		return cmp.Or(cmp.Compare(ca, cb), cmp.Compare(a.Tag, b.Tag))
+		return cmp.Or(cmp.Compare(cost(a), cost(b)), cmp.Compare(a.Tag, b.Tag))
 	})
 }

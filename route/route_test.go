@@ -124,13 +124,15 @@ func TestByPrice(t *testing.T) {
 		priced("prompt counts a quarter", "0.0000008", "0.0000022"),
 		priced("cheaper", "0.0000010", "0.0000020"),
 		priced("free", "0", "0"),
+		{Tag: "a fee", PromptPrice: price(t, "0"), OutputPrice: price(t, "0"), RequestPrice: price(t, "0.01")},
+		{Tag: "reasoning counts as the answer", PromptPrice: price(t, "0.0000006"), OutputPrice: price(t, "0.000001"), ReasoningPrice: price(t, "0.0000021")},
 	}
 	route.ByPrice(lanes)
 	var got []string
 	for _, l := range lanes {
 		got = append(got, l.Tag)
 	}
-	want := []string{"free", "cheaper", "a", "b", "prompt counts a quarter", "output counts most"}
+	want := []string{"free", "cheaper", "reasoning counts as the answer", "a", "b", "prompt counts a quarter", "output counts most", "a fee"}
 	if !slices.Equal(got, want) {
 		t.Errorf("sorted as %q, want %q", got, want)
 	}

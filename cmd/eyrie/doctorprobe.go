@@ -318,13 +318,13 @@ func (p *prober) cut(ctx context.Context, l *eyrie.Lane, lp *laneProbe) {
 // errLeft is the cause with which a stream is left on purpose.
 var errLeft = errors.New("left to see what it costs")
 
-// outputFor is how many tokens of completion a cost would pay.
+// outputFor is how many tokens of completion a cost would pay, beside the fee.
 func outputFor(l *eyrie.Lane, cost eyrie.Money) int {
 	million := l.OutputPrice.PerMillion()
 	if million == 0 {
 		return 0
 	}
-	return int(float64(cost) / float64(million) * 1e6)
+	return int(float64(max(0, cost-l.RequestPrice.Times(1))) / float64(million) * 1e6)
 }
 
 // ask makes one request and takes its answer, whatever it is.

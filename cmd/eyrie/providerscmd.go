@@ -264,6 +264,12 @@ func verdictCell(v *route.Verdict) string {
 	if !v.Lane.WritePrice.IsZero() {
 		text += "; $" + perMillion(v.Lane.WritePrice) + "/M to write to its cache"
 	}
+	if v.Lane.ReasoningPrice.Known() {
+		text += "; $" + perMillion(v.Lane.ReasoningPrice) + "/M for what is reasoning"
+	}
+	if !v.Lane.RequestPrice.IsZero() {
+		text += "; " + v.Lane.RequestPrice.Times(1).String() + " a request on top"
+	}
 	if v.Lane.Overruns {
 		text += "; overruns max_tokens: its maximum is held"
 	}

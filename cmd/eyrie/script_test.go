@@ -62,6 +62,7 @@ func TestScripts(t *testing.T) {
 			"exitcode": exitCodeCmd,
 			"job":      jobCmd,
 			"balance":  balanceCmd,
+			"billed":   billedCmd,
 			"knobs":    knobsCmd,
 			"ownjob":   ownJobCmd,
 		},

@@ -10,7 +10,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/eyrie-ai/eyrie"
 )
 
 // exitCodeCmd runs the program and checks its exit code: exitcode CODE ARGS… .
@@ -57,6 +60,24 @@ func balanceCmd(ts *testscript.TestScript, neg bool, args []string) {
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusNoContent {
 		ts.Fatalf("balance: %s", resp.Status)
+	}
+}
+
+// billedCmd checks what a run's output says was spent against the vendor's books:
+// billed FILE.
+func billedCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: billed FILE")
+	}
+	resp, err := http.Get(ts.Getenv("CONTROL") + "/totals")
+	ts.Check(err)
+	defer resp.Body.Close()
+	var books struct {
+		Spend int64 `json:"spend_picodollars,string"`
+	}
+	ts.Check(json.UnmarshalRead(resp.Body, &books))
+	if want := "spent " + eyrie.Money(books.Spend).String() + " of "; !strings.Contains(ts.ReadFile(args[0]), want) {
+		ts.Fatalf("the vendor's books come to %s; %s says\n%s", eyrie.Money(books.Spend), args[0], ts.ReadFile(args[0]))
 	}
 }
 

@@ -21,7 +21,9 @@ type endpointJSON struct {
 	Prompt        string   `json:"prompt_per_million,omitzero"`
 	Completion    string   `json:"completion_per_million,omitzero"`
 	Cached        string   `json:"cached_per_million,omitzero"`
-	Tiered        bool     `json:"tiered,omitzero"` // long prompts cost otherwise
+	Reasoning     string   `json:"reasoning_per_million,omitzero"` // where it is not that of a completion
+	Fee           string   `json:"per_request,omitzero"`           // dollars for a request by itself
+	Tiered        bool     `json:"tiered,omitzero"`                // long prompts cost otherwise
 	Context       int      `json:"context,omitzero"`
 	MaxOutput     int      `json:"max_output,omitzero"`
 	Overruns      bool     `json:"overruns,omitzero"`
@@ -43,10 +45,13 @@ func printVerdictLines(w io.Writer, s *session) error {
 		line := endpointJSON{
 			Engine: l.Engine, Model: s.job.Model, Provider: l.Provider, Tag: l.Tag,
 			Quantization: l.Quantization, Precision: v.Precision(),
-			Prompt: priceText(l.PromptPrice), Completion: priceText(l.OutputPrice), Cached: priceText(l.CachedPrice), Tiered: l.Tiers != nil,
+			Prompt: priceText(l.PromptPrice), Completion: priceText(l.OutputPrice), Cached: priceText(l.CachedPrice), Reasoning: priceText(l.ReasoningPrice), Tiered: l.Tiers != nil,
 			Context: l.Context, MaxOutput: l.MaxOutput, Overruns: l.Overruns,
 			Status: l.Health.Status, Uptime: l.Health.Uptime, Throughput: l.Health.Throughput, Latency: l.Health.Latency.Seconds(),
 			Lacks: v.Lacks, Allowed: v.Allowed, Preferred: v.Preferred, Rule: string(v.Rule), Reason: v.Reason,
+		}
+		if !l.RequestPrice.IsZero() {
+			line.Fee = l.RequestPrice.Times(1).Decimal()
 		}
 		if v.Claim != nil {
 			line.Claimed, line.PrecisionNote = true, v.Claim.Note

@@ -92,7 +92,10 @@ func (e *endpoint) lane() *eyrie.Lane {
 
 func closeLane(l *eyrie.Lane, why string) {
 	l.Closed = why
-	l.PromptPrice, l.OutputPrice, l.CachedPrice, l.WritePrice, l.Tiers = eyrie.Price{}, eyrie.Price{}, eyrie.Price{}, eyrie.Price{}, nil
+	for _, p := range []*eyrie.Price{&l.PromptPrice, &l.OutputPrice, &l.CachedPrice, &l.WritePrice, &l.ReasoningPrice, &l.RequestPrice} {
+		*p = eyrie.Price{}
+	}
+	l.Tiers = nil
 }
 
 // closeAmbiguous closes the lanes that a request cannot be pinned to.

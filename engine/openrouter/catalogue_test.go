@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -52,8 +53,11 @@ func TestParsePrices(t *testing.T) {
 		{"fees that no text request meets", `{"prompt":"1","completion":"2","image":"0.1","web_search":"0.01","audio":"3"}`, "1", "2", "?", ""},
 		{"a fee nobody knows", `{"prompt":"1","completion":"2","moon_tax":"0"}`, "1", "2", "?", ""},
 		{"reasoning at the price of a completion", `{"prompt":"1","completion":"2","internal_reasoning":"2.0"}`, "1", "2", "?", ""},
-		{"reasoning at another", `{"prompt":"1","completion":"2","internal_reasoning":"3"}`, "?", "?", "?", "internal_reasoning"},
-		{"a fee per request", `{"prompt":"1","completion":"2","request":"0.01"}`, "?", "?", "?", "request (0.01)"},
+		{"reasoning at another", `{"prompt":"1","completion":"2","internal_reasoning":"3"}`, "1", "2", "?", ""},
+		{"reasoning at a word", `{"prompt":"1","completion":"2","internal_reasoning":"dear"}`, "?", "?", "?", "internal_reasoning"},
+		{"a fee per request", `{"prompt":"1","completion":"2","request":"0.01"}`, "1", "2", "?", ""},
+		{"a broken fee", `{"prompt":"1","completion":"2","request":"-0.01"}`, "?", "?", "?", "request"},
+		{"a broken fee in a tier", `{"prompt":"1","completion":"2","overrides":[{"min_prompt_tokens":1,"request":"x"}]}`, "?", "?", "?", "request"},
 		{"a price of cache writes", `{"prompt":"1","completion":"2","input_cache_write":"0.01","input_cache_write_1h":"0.02"}`, "1", "2", "?", ""},
 		{"a broken price of cache writes", `{"prompt":"1","completion":"2","input_cache_write_1h":"x"}`, "?", "?", "?", "input_cache_write_1h"},
 		{"below zero", `{"prompt":"-1","completion":"-1"}`, "?", "?", "?", "negative"},
@@ -119,6 +123,57 @@ func TestTiers(t *testing.T) {
 		}
 		if worst := l.WorstCase(row.prompt, row.out); worst != row.worst*eyrie.Dollar {
 			t.Errorf("at worst %d tokens and %d: %s, want $%d", row.prompt, row.out, worst, row.worst)
+		}
+	}
+}
+
+// TestFeesAndReasoning prices requests that cost something by themselves, and
+// completions of which a part is reasoning at a price of its own.
+func TestFeesAndReasoning(t *testing.T) {
+	for _, row := range []struct {
+		name, pricing              string
+		prompt, out, reasoning     int
+		least, most, cost, atWorst eyrie.Money // in dollars
+	}{
+		{"a fee", `"prompt":"1","completion":"2","request":"7"`, 10, 5, 3, 27, 27, 27, 27},
+		{"reasoning is dearer", `"prompt":"1","completion":"2","internal_reasoning":"3"`, 10, 5, 3, 23, 23, 23, 25},
+		{"reasoning is cheaper", `"prompt":"1","completion":"2","internal_reasoning":"1"`, 10, 5, 3, 17, 17, 17, 20},
+		{"reasoning is not counted", `"prompt":"1","completion":"2","internal_reasoning":"3"`, 10, 5, -1, 20, 25, 20, 25},
+		{"more reasoning than there is", `"prompt":"1","completion":"2","internal_reasoning":"3"`, 10, 5, 9, 25, 25, 25, 25},
+		{"reasoning that is listed at the completion's price goes with it", `"prompt":"1","completion":"2","internal_reasoning":"2","overrides":[{"min_prompt_tokens":10,"completion":"4"}]`, 10, 5, 3, 30, 30, 30, 30},
+		{"reasoning that is listed as nothing, too", `"prompt":"1","completion":"2","internal_reasoning":"0","overrides":[{"min_prompt_tokens":10,"completion":"4"}]`, 10, 5, 3, 30, 30, 30, 30},
+		{"reasoning of its own price keeps it", `"prompt":"1","completion":"2","internal_reasoning":"3","overrides":[{"min_prompt_tokens":10,"completion":"4"}]`, 10, 5, 3, 27, 27, 27, 30},
+		{"a tier with both", `"prompt":"1","completion":"2","overrides":[{"min_prompt_tokens":10,"internal_reasoning":"6","request":"8"}]`, 10, 5, 3, 40, 40, 40, 48},
+		{"a tier that ends the price of reasoning", `"prompt":"1","completion":"2","internal_reasoning":"3","overrides":[{"min_prompt_tokens":10,"internal_reasoning":"2"}]`, 10, 5, 3, 20, 20, 20, 25},
+	} {
+		cat, err := openrouter.ParseEndpoints(endpoints(`"tag":"a/int4","pricing":{` + row.pricing + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, u := cat.Lanes[0], eyrie.Usage{Given: true, PromptTokens: row.prompt, CompletionTokens: row.out, ReasoningTokens: row.reasoning}
+		least, most := l.Bounds(u, 0, time.Now(), time.Now())
+		if cost, worst := l.Cost(u), l.WorstCase(row.prompt, row.out); least != row.least*eyrie.Dollar || most != row.most*eyrie.Dollar ||
+			cost != row.cost*eyrie.Dollar || worst != row.atWorst*eyrie.Dollar || l.Free() {
+			t.Errorf("%s: %s to %s, %s, at worst %s; free %v", row.name, least, most, cost, worst, l.Free())
+		}
+	}
+}
+
+// TestFreeLanes are those that never charge anything.
+func TestFreeLanes(t *testing.T) {
+	for pricing, want := range map[string]bool{
+		`"prompt":"0","completion":"0"`: true,
+		`"prompt":"0","completion":"0","request":"0","overrides":[{"min_prompt_tokens":9,"prompt":"0"}]`: true,
+		`"prompt":"0","completion":"0","request":"0.01"`:                                                 false,
+		`"prompt":"0","completion":"0","internal_reasoning":"0.01"`:                                      false,
+		`"prompt":"0","completion":"0","input_cache_write":"0.01"`:                                       false,
+		`"prompt":"0","completion":"0","input_cache_read":"0.01"`:                                        false,
+		`"prompt":"0","completion":"0","overrides":[{"min_prompt_tokens":90000,"prompt":"0.01"}]`:        false,
+		`"prompt":"0","completion":"x"`:                                                                  false,
+	} {
+		cat, err := openrouter.ParseEndpoints(endpoints(`"tag":"a/int4","pricing":{` + pricing + `}`))
+		if err != nil || cat.Lanes[0].Free() != want {
+			t.Errorf("%s: free is %v, %v", pricing, cat.Lanes[0].Free(), err)
 		}
 	}
 }

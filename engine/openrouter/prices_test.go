@@ -12,8 +12,9 @@ import (
 )
 
 // TestPricesThatDepend buys on a lane whose prices depend on the prompt, the
-// hour and what is written to a cache. What comes is explained by the list, and
-// never more than the worst case.
+// hour and what is written to a cache, and that charges for the request itself
+// and for reasoning in its own way. What comes is explained by the list, and never
+// more than the worst case.
 func TestPricesThatDepend(t *testing.T) {
 	for _, onTop := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -21,10 +22,10 @@ func TestPricesThatDepend(t *testing.T) {
 				s.Cache = emulator.Cache{Block: 32, Window: time.Hour, WriteOnTop: onTop}
 				s.Timing.TokenRate = 1 // so that some answers begin in one hour and end in the next
 				s.Drift = []emulator.Change{{Endpoint: atlas, Pricing: map[string]any{
-					"input_cache_write": "0.0000006",
+					"input_cache_write": "0.0000006", "request": "0.0001", "internal_reasoning": "0.0000035",
 					"overrides": []any{
 						map[string]any{"utc_start": 100, "utc_end": 200, "prompt": "0.000001", "completion": "0.000005"},
-						map[string]any{"min_prompt_tokens": 500, "prompt": "0.000002", "input_cache_write": "0.000003"},
+						map[string]any{"min_prompt_tokens": 500, "prompt": "0.000002", "input_cache_write": "0.000003", "request": "0.0003"},
 					},
 				}}}
 			})
@@ -35,7 +36,7 @@ func TestPricesThatDepend(t *testing.T) {
 			costs := map[eyrie.Money]bool{}
 			for n := range 24 {
 				r := request(lane)
-				r.Sampling.MaxTokens = 400
+				r.Sampling.MaxTokens, r.Sampling.Thinking = 400, n%2 == 0
 				r.Generation.Messages[0].Content = strings.Repeat("why ", []int{5, 50, 400}[n%3])
 				h := ask(t, t.Context(), w.client, r)
 				if h.err != nil {

@@ -169,10 +169,9 @@ func slack(m eyrie.Money) eyrie.Money { return max(m/50, eyrie.Dollar/1_000_000_
 // doubtCost takes a cost back that cannot be the bill: nothing, for an answer
 // of a paid lane that has tokens and no error to excuse it.
 func (a *attempt) doubtCost() {
-	ans, lane := a.answer, a.req.Lane
+	ans := a.answer
 	excused := a.dec.failed != nil || ans.FinishReason == finishError
-	paid := !lane.PromptPrice.IsZero() || !lane.OutputPrice.IsZero()
-	if ans.CostGiven && ans.Cost == 0 && paid && !excused && ans.Usage.PromptTokens+ans.Usage.CompletionTokens > 0 {
+	if ans.CostGiven && ans.Cost == 0 && !a.req.Lane.Free() && !excused && ans.Usage.PromptTokens+ans.Usage.CompletionTokens > 0 {
 		ans.CostGiven = false
 	}
 }

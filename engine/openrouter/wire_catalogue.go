@@ -133,10 +133,13 @@ func (p pricing) setPrices(l *eyrie.Lane) error {
 	if l.WritePrice, err = p.write(); err != nil {
 		return err
 	}
-	if err := p.extras(l.OutputPrice); err != nil {
+	if l.RequestPrice, err = p.price("request"); err != nil {
 		return err
 	}
-	l.Tiers, err = p.tiers(l.OutputPrice)
+	if l.ReasoningPrice, err = p.reasoning(l.OutputPrice); err != nil {
+		return err
+	}
+	l.Tiers, err = p.tiers(l)
 	return err
 }
 
@@ -167,26 +170,20 @@ func (p pricing) write() (eyrie.Price, error) {
 	return short, err
 }
 
-// extras refuses charges that a count of prompt and completion tokens does not
-// tell: a fee per request, and a price of reasoning, unless it is what a
-// completion costs.
-func (p pricing) extras(output eyrie.Price) error {
-	for _, name := range []string{"request", "internal_reasoning"} {
-		price, err := p.price(name)
-		if err != nil {
-			return err
-		}
-		if price.IsZero() || name == "internal_reasoning" && price == output {
-			continue
-		}
-		return fmt.Errorf("it charges for %s (%s), which cannot be counted beforehand", name, price)
+// reasoning reads the price of a completion token of reasoning. Lists name it
+// where it is the completion's, and as zero where there is none; both mean that
+// it goes with the completion's, wherever an override takes that.
+func (p pricing) reasoning(output eyrie.Price) (eyrie.Price, error) {
+	price, err := p.price("internal_reasoning")
+	if price.IsZero() || price == output {
+		return eyrie.Price{}, err
 	}
-	return nil
+	return price, err
 }
 
 // tiers reads the overrides that depend on nothing but the prompt's length and
 // the time of day.
-func (p pricing) tiers(output eyrie.Price) ([]eyrie.Tier, error) {
+func (p pricing) tiers(l *eyrie.Lane) ([]eyrie.Tier, error) {
 	v := p["overrides"]
 	if v == nil || v.Kind() == 'n' {
 		return nil, nil
@@ -197,7 +194,7 @@ func (p pricing) tiers(output eyrie.Price) ([]eyrie.Tier, error) {
 	}
 	var tiers []eyrie.Tier
 	for _, o := range list {
-		t, err := o.tier(output)
+		t, err := o.tier(l)
 		if err != nil {
 			return nil, err
 		}
@@ -213,7 +210,7 @@ var overrideParts = []string{
 	"audio", "audio_output", "input_audio_cache", "image", "image_output", "image_token", "web_search", "discount",
 }
 
-func (p pricing) tier(output eyrie.Price) (t eyrie.Tier, err error) {
+func (p pricing) tier(l *eyrie.Lane) (t eyrie.Tier, err error) {
 	for name := range p {
 		if !slices.Contains(overrideParts, name) {
 			return t, fmt.Errorf("its price depends on %s", name)
@@ -234,10 +231,18 @@ func (p pricing) tier(output eyrie.Price) (t eyrie.Tier, err error) {
 	if t.WritePrice, err = p.write(); err != nil {
 		return t, err
 	}
-	if t.OutputPrice.Known() {
-		output = t.OutputPrice
+	if t.RequestPrice, err = p.price("request"); err != nil {
+		return t, err
 	}
-	return t, p.extras(output)
+	output := t.OutputPrice
+	if !output.Known() {
+		output = l.OutputPrice
+	}
+	t.ReasoningPrice, err = p.reasoning(output)
+	if p["internal_reasoning"] != nil && !t.ReasoningPrice.Known() && l.ReasoningPrice.Known() {
+		t.ReasoningPrice = output // it had one of its own, and here has not
+	}
+	return t, err
 }
 
 // conditions reads when an override holds: for prompts from a length on, at

@@ -70,6 +70,7 @@ type chatProvider struct {
 type chatMaxPrice struct {
 	Prompt     jsontext.Value `json:"prompt"`
 	Completion jsontext.Value `json:"completion"`
+	Request    jsontext.Value `json:"request,omitzero"` // of one, where the lane has a price of it
 }
 
 // chatMetadata names the attempt to the vendor, for its records.
@@ -90,7 +91,7 @@ func (c *Client) chatBody(r *eyrie.Request) ([]byte, error) {
 		Provider: chatProvider{
 			Only: []string{r.Lane.Tag}, RequireParameters: true, DataCollection: c.cfg.DataCollection,
 			ZDR: c.cfg.ZDR, Distillable: c.cfg.Distillable,
-			MaxPrice: &chatMaxPrice{perMillion(dearest.PromptPrice, c.cfg.MaxPrompt), perMillion(dearest.OutputPrice, c.cfg.MaxOutput)},
+			MaxPrice: &chatMaxPrice{Prompt: perMillion(dearest.PromptPrice, c.cfg.MaxPrompt), Completion: perMillion(dearest.OutputPrice, c.cfg.MaxOutput)},
 		},
 		Metadata: chatMetadata{r.Run, r.Generation.Key, strconv.Itoa(r.Attempt)},
 	}
@@ -99,6 +100,9 @@ func (c *Client) chatBody(r *eyrie.Request) ([]byte, error) {
 	}
 	if q := r.Lane.Quantization; q != "" {
 		req.Provider.Quantizations = []string{q}
+	}
+	if fee := dearest.RequestPrice; !fee.IsZero() {
+		req.Provider.MaxPrice.Request = jsontext.Value(fee.Times(1).Decimal())
 	}
 	if c.AsksLogprobs(r.Lane) {
 		req.Logprobs = true
@@ -142,7 +146,7 @@ func (c *Client) tooDear(r *eyrie.Request, now time.Time) error {
 		what  string
 		price eyrie.Price
 		bound eyrie.Money
-	}{{"prompt", rates.PromptPrice, c.cfg.MaxPrompt}, {"completion", rates.OutputPrice, c.cfg.MaxOutput}} {
+	}{{"prompt", rates.PromptPrice, c.cfg.MaxPrompt}, {"completion", rates.CompletionPrice(), c.cfg.MaxOutput}} {
 		if m := x.price.PerMillion(); x.bound > 0 && m > x.bound {
 			return fmt.Errorf("a million %s tokens cost %s for a prompt of %d tokens at this hour, over max_price %s", x.what, m, r.Generation.PromptTokens, x.bound)
 		}
