@@ -21,9 +21,10 @@
 // so the time is linear in the piece's length.
 //
 // Whether a boundary survives is found by undoing merges: see [Model.keeps].
-// Most boundaries need no look at that: see [follow]. The longest token is found
-// in a trie of bytes or, for the long runs of Chinese and Japanese, in a table of
-// characters: see [wide].
+// Most boundaries need no look at that: see [follow].
+//
+// Pieces of Chinese and Japanese can be as long as a sentence. They are cut first
+// where no token goes across: see [seams].
 //
 // # Late tokens
 //
@@ -59,7 +60,7 @@ type Vocabulary struct {
 type Model struct {
 	whole  table
 	trie   trie
-	wide   wide
+	seams  seams
 	pairs  pairs
 	follow []follow // by rank
 	tokens []token  // by rank
@@ -69,7 +70,8 @@ type Model struct {
 	late    trie // late tokens
 	// literal is nil if there are no late tokens.
 	literal *literal
-	// direct is set where the search needs no look at the whole piece before it.
+	// direct is set where every part of a piece, between two seams, may be looked
+	// up as if it were the whole.
 	direct bool
 }
 
@@ -111,11 +113,6 @@ type match struct {
 
 // longest returns the longest token that s starts with.
 func (m *Model) longest(s string) match {
-	if s[0] >= 0xe3 {
-		if found, ok := m.longestWide(s); ok {
-			return found
-		}
-	}
 	token, size := m.trie.longest(s)
 	return match{token, size, m.follow[token].ends, true}
 }

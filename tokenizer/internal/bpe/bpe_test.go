@@ -182,8 +182,8 @@ func TestAgainstDefinition(t *testing.T) {
 	}
 }
 
-// TestWideAgainstDefinition is TestAgainstDefinition for text that is searched
-// character by character: Han and kana, with other bytes in between.
+// TestWideAgainstDefinition is TestAgainstDefinition for text that is cut at its
+// seams: Han and kana, with other bytes in between.
 func TestWideAgainstDefinition(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	alphabet := []string{"\u4e00", "\u4e01", "\u4e40", "\u9fff", "\u3042", "\u3000"}
@@ -319,6 +319,29 @@ func TestLate(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestHighIDs has ids beyond those that the encoder's memory has room for in its
+// smallest entries.
+func TestHighIDs(t *testing.T) {
+	v := bpe.Vocabulary{Tokens: make([]string, 1<<20+100)}
+	copy(v.Tokens, byteTokens())
+	v.Tokens[1<<20-1], v.Tokens[1<<20], v.Tokens[1<<20+1] = "ab", "cd", "abcd"
+	m, err := bpe.New(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	enc := m.NewEncoder()
+	for _, row := range []struct {
+		text string
+		want []int32
+	}{{"ab", []int32{1<<20 - 1}}, {"cd", []int32{1 << 20}}, {"abcd", []int32{1<<20 + 1}}, {"cdab", []int32{1 << 20, 1<<20 - 1}}} {
+		for range 2 { // the second time from memory
+			if got := enc.Append(nil, row.text, 0, len(row.text)); !slices.Equal(got, row.want) {
+				t.Errorf("%q: got %v, want %v", row.text, got, row.want)
+			}
+		}
 	}
 }
 

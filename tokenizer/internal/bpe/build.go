@@ -27,6 +27,7 @@ func New(v Vocabulary) (*Model, error) {
 	b.follow()
 	b.model.inOrder = b.model.idsInOrder()
 	b.model.direct = b.model.literal == nil && (!v.WholeFirst || b.allMade())
+	b.model.seams = newSeams(v.Tokens)
 	b.model.whole = b.byText
 	if !v.WholeFirst {
 		b.model.whole = b.madeTable()
@@ -170,7 +171,6 @@ func (b *builder) mergeByID() error {
 // lay lays out the sorted tokens for the search.
 func (b *builder) lay(entries []entry) {
 	b.model.trie = buildTrie(entries)
-	b.model.wide = buildWide(entries)
 }
 
 // rankByID gives every token a rank.

@@ -1,73 +1,113 @@
 package bpe
 
-// Encoder encodes pieces one after the other and remembers, within bounds,
-// what was hard about them: text repeats its rare words, and the same tokens
-// meet again and again. It is not safe for concurrent use.
+// Encoder encodes pieces one after the other and remembers, within bounds, what
+// they came to: text repeats its words. It is not safe for concurrent use.
 type Encoder struct {
-	model    *Model
-	pieces   [1 << pieceBits]rememberedPiece
+	model *Model
+	memory
 	verdicts [1 << verdictBits]verdict
 }
 
-// searchWide is from how many bytes on a piece of wide characters is searched at
-// once: it is seldom a token, or a piece that was there before.
-const searchWide = 10
-
-const (
-	pieceBits   = 12
-	verdictBits = 15
-)
-
-// rememberedPiece is a piece of several tokens and its ids. Both are short
-// enough to lie in the entry, which fills one line of the cache.
-type rememberedPiece struct {
-	len, count uint8
-	text       [30]byte
-	ids        [8]int32
-}
+const verdictBits = 13
 
 // verdict is two ranks and, in the lowest bit, whether they keep the boundary
 // between them. It is never 0, as the highest bit is set.
 type verdict uint64
 
-// NewEncoder returns an encoder with an empty memory, which takes half a
-// megabyte.
+// NewEncoder returns an encoder with an empty memory, which takes some 700
+// kilobytes.
 func (m *Model) NewEncoder() *Encoder { return &Encoder{model: m} }
 
 // Append appends the ids of the piece s[i:end] to dst. The bytes of s behind
 // end are looked at but do not matter.
 func (e *Encoder) Append(dst []int32, s string, i, end int) []int32 {
-	if end-i >= searchWide && e.model.direct && isWide(s[i]) {
-		return e.search(dst, s[i:end])
+	if isWide(s[i]) && e.model.direct {
+		return e.parts(dst, s, i, end)
 	}
+	return e.piece(dst, s, i, end)
+}
+
+// parts is Append for a piece that may have seams.
+func (e *Encoder) parts(dst []int32, s string, i, end int) []int32 {
+	for i < end {
+		seam := e.model.seams.next(s, i, end)
+		dst = e.piece(dst, s, i, seam)
+		i = seam
+	}
+	return dst
+}
+
+// piece is Append for a piece that is best looked up whole.
+func (e *Encoder) piece(dst []int32, s string, i, end int) []int32 {
+	switch n := end - i; {
+	case n <= maxWord:
+		key := load(s, i, n)
+		if id, ok := e.words.find(key, n); ok {
+			return append(dst, id)
+		}
+		return e.phrase(dst, s, i, n, key, 0)
+	case n <= maxPhrase:
+		return e.phrase(dst, s, i, n, load(s, i, 8), load(s, i+8, n-8))
+	}
+	return e.passage(dst, s, i, end)
+}
+
+// phrase is piece for n bytes of s from i, which are those of lo and hi.
+func (e *Encoder) phrase(dst []int32, s string, i, n int, lo, hi uint64) []int32 {
+	known := e.phrases.at(lo, hi, n)
+	if known.is(lo, hi, n) {
+		if known.count == 1 {
+			return append(dst, known.ids[0])
+		}
+		return append(dst, known.ids[:known.count]...)
+	}
+	base := len(dst)
+	if id, ok := e.model.whole.findUpTo16(lo, hi, uint32(n)); ok {
+		dst = append(dst, id)
+		if n <= maxWord && e.words.add(lo, n, id) {
+			return dst
+		}
+	} else {
+		dst = e.several(dst, s, i, i+n)
+	}
+	known.set(lo, hi, n, dst[base:])
+	return dst
+}
+
+// passage is piece for more bytes than a phrase has.
+func (e *Encoder) passage(dst []int32, s string, i, end int) []int32 {
 	if id, ok := e.model.whole.find(s, i, end); ok {
 		return append(dst, id)
 	}
 	return e.several(dst, s, i, end)
 }
 
-// several is Append for a piece that is no token.
+// several is piece for one that is no token.
 func (e *Encoder) several(dst []int32, s string, i, end int) []int32 {
-	n := end - i
-	var entry *rememberedPiece
-	if n <= len(entry.text) {
-		entry = &e.pieces[pieceHash(s, i, n)>>(64-pieceBits)]
-		if string(entry.text[:entry.len]) == s[i:end] {
-			return append(dst, entry.ids[:entry.count]...)
-		}
+	if end-i > maxPassage {
+		return e.merge(dst, s, i, end)
+	}
+	known := e.passages.at(s, i, end)
+	if known.is(s[i:end]) {
+		return append(dst, known.ids[:known.count]...)
 	}
 	base := len(dst)
-	if e.model.literal != nil && e.model.hasLate(s[i:end]) {
-		dst = e.model.literal.append(dst, s[i:end])
-	} else {
-		dst = e.search(dst, s[i:end])
-	}
-	if ids := dst[base:]; entry != nil && len(ids) <= len(entry.ids) {
-		entry.len, entry.count = uint8(n), uint8(len(ids))
-		copy(entry.text[:], s[i:end])
-		copy(entry.ids[:], ids)
-	}
+	dst = e.merge(dst, s, i, end)
+	known.set(s[i:end], dst[base:])
 	return dst
+}
+
+// merge is piece for one that is no token and not remembered.
+func (e *Encoder) merge(dst []int32, s string, i, end int) []int32 {
+	if e.model.literal != nil && e.model.hasLate(s[i:end]) {
+		return e.model.literal.append(dst, s[i:end])
+	}
+	if e.model.direct {
+		if seam := e.model.seams.next(s, i, end); seam < end {
+			return e.parts(e.piece(dst, s, i, seam), s, seam, end)
+		}
+	}
+	return e.search(dst, s[i:end])
 }
 
 // keeps reports whether the boundary before b, which a text begins with, is kept
@@ -85,12 +125,4 @@ func (e *Encoder) keeps(last *match, b rank) bool {
 		*entry |= 1
 	}
 	return kept
-}
-
-// pieceHash hashes n bytes of s from i by their beginning, end and number.
-func pieceHash(s string, i, n int) uint64 {
-	if n <= 8 {
-		return shortHash(load(s, i, n), uint32(n))
-	}
-	return midHash(load(s, i, 8), load(s, i+n-8, 8)^load(s, i+n/2-4, 8)*31, uint32(n))
 }

@@ -52,7 +52,6 @@ func (b *builder) follow() {
 			m.follow[r].all |= m.follow[r].ends
 		}
 	}
-	m.wide.follow(m.follow)
 }
 
 // made reports whether merging two others makes the token.

@@ -61,15 +61,23 @@ func (t *table) find(s string, i, end int) (int32, bool) {
 	n := end - i
 	switch {
 	case n <= 8:
-		return t.findShort(load(s, i, n), uint32(n))
+		return t.findUpTo16(load(s, i, n), 0, uint32(n))
 	case n <= 16:
-		return t.findMid(load(s, i, 8), load(s, i+8, n-8), uint32(n))
+		return t.findUpTo16(load(s, i, 8), load(s, i+8, n-8), uint32(n))
 	}
 	if bit := longHash(s, i, n); t.filter[bit>>6]&(1<<(bit&63)) == 0 {
 		return 0, false
 	}
 	id, ok := t.long[s[i:end]]
 	return id, ok
+}
+
+// findUpTo16 is find for a token of up to sixteen bytes, the first in lo.
+func (t *table) findUpTo16(lo, hi uint64, n uint32) (int32, bool) {
+	if n <= 8 {
+		return t.findShort(lo, n)
+	}
+	return t.findMid(lo, hi, n)
 }
 
 func (t *table) findShort(key uint64, n uint32) (int32, bool) {
