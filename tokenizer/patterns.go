@@ -46,13 +46,13 @@ func newSplitter(expr string, d pattern.Dialect) (splitter, error) {
 	sc := newScanner()
 	switch expr {
 	case kimiPattern:
-		return (&casePattern{scanner: sc, han: true}).next, nil
+		return (&casePattern{scanner: sc, opening: newOpening(sc), han: true}).next, nil
 	case o200kPattern:
-		return (&casePattern{scanner: sc, slash: true}).next, nil
+		return (&casePattern{scanner: sc, opening: newOpening(sc), slash: true}).next, nil
 	case cl100kPattern:
-		return (&wordPattern{sc, 3}).next, nil
+		return (&wordPattern{sc, newOpening(sc), 3}).next, nil
 	case qwenPattern:
-		return (&wordPattern{sc, 1}).next, nil
+		return (&wordPattern{sc, newOpening(sc), 1}).next, nil
 	case deepseekNumbers:
 		return isolate(3, sc.isNumber), nil
 	case deepseekKana:

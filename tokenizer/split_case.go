@@ -19,12 +19,18 @@ import "unicode/utf8"
 // slash in the fourth.
 type casePattern struct {
 	*scanner
+	*opening
 	han   bool
 	slash bool
 }
 
 // next is the pattern's splitter.
 func (p *casePattern) next(s string, i int) int {
+	// A word in ASCII, of small letters but for the first.
+	start := p.capital(s, p.prefix(s, i))
+	if end := lowers(s, start); end > start && ascii(s, end) {
+		return contraction(s, end)
+	}
 	k, w := p.kind(s, i)
 	switch {
 	case p.han && k&han != 0:

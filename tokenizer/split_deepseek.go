@@ -56,14 +56,6 @@ func (p *deepseekPattern) match(s string, i int) int {
 	return i
 }
 
-// asciiLetters returns the end of the run [A-Za-z]* from i.
-func asciiLetters(s string, i int) int {
-	for i < len(s) && (s[i]|0x20)-'a' <= 'z'-'a' {
-		i++
-	}
-	return i
-}
-
 // isolate is the splitter of a pattern that is a run of 1 to most characters:
 // each run is a piece, and so is what lies between.
 func isolate(most int, in func(s string, i int) (ok bool, width int)) splitter {

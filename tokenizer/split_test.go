@@ -49,42 +49,74 @@ func FuzzSplitters(f *testing.F) {
 	} {
 		f.Add(s)
 	}
-	type pair struct {
-		name string
-		re   *pattern.Regexp
-		next splitter
-	}
-	var pairs []pair
-	for name, expr := range handWritten {
-		re, err := pattern.Compile(expr, pattern.Rust)
-		if err != nil {
-			f.Fatal(err)
-		}
-		next, err := newSplitter(expr, pattern.Rust)
-		if err != nil {
-			f.Fatal(err)
-		}
-		pairs = append(pairs, pair{name, re, next})
-	}
+	pairs := splitters(f)
 	f.Fuzz(func(t *testing.T, s string) {
 		if len(s) > 1000 {
 			t.Skip("the reference is slow")
 		}
 		for _, p := range pairs {
-			var got []string
-			for i := 0; i < len(s); {
-				end := p.next(s, i)
-				if end <= i || end > len(s) {
-					t.Fatalf("%s: %q: piece from %d to %d", p.name, s, i, end)
-				}
-				got = append(got, s[i:end])
-				i = end
-			}
-			if want := reference(p.re, s); strings.Join(got, "\x00|") != strings.Join(want, "\x00|") {
-				t.Fatalf("%s: %q: got %q, want %q", p.name, s, got, want)
-			}
+			p.compare(t, s)
 		}
 	})
+}
+
+// splitPair is a hand-written splitter and the pattern it stands for.
+type splitPair struct {
+	name string
+	re   *pattern.Regexp
+	next splitter
+}
+
+func splitters(t testing.TB) []splitPair {
+	var pairs []splitPair
+	for name, expr := range handWritten {
+		re, err := pattern.Compile(expr, pattern.Rust)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next, err := newSplitter(expr, pattern.Rust)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pairs = append(pairs, splitPair{name, re, next})
+	}
+	return pairs
+}
+
+func (p *splitPair) compare(t *testing.T, s string) {
+	t.Helper()
+	var got []string
+	for i := 0; i < len(s); {
+		end := p.next(s, i)
+		if end <= i || end > len(s) {
+			t.Fatalf("%s: %q: piece from %d to %d", p.name, s, i, end)
+		}
+		got = append(got, s[i:end])
+		i = end
+	}
+	if want := reference(p.re, s); strings.Join(got, "\x00|") != strings.Join(want, "\x00|") {
+		t.Fatalf("%s: %q: got %q, want %q", p.name, s, got, want)
+	}
+}
+
+// TestSplitWords has every byte, and some characters, before and behind words of
+// the lengths at which those in ASCII are read differently.
+func TestSplitWords(t *testing.T) {
+	borders := []string{"", "\u00e9", "\u00c9", "\u0301", "\u017f", "'\u017f", "'S", "'ll", "\u2019", "\u3000", "漢", "カ", "\u0661", "\U00010d50"}
+	for b := range 256 {
+		borders = append(borders, string([]byte{byte(b)}))
+	}
+	letters := strings.Repeat("qwertyuiop", 2)
+	for _, p := range splitters(t) {
+		for _, border := range borders {
+			for _, n := range []int{1, 6, 7, 8, 9, 16} {
+				word := letters[:n]
+				for _, s := range []string{word + border, border + word, border + "A" + word + border + "bc", " " + word + border + word, "A" + border + word, strings.ToUpper(word) + border + word} {
+					p.compare(t, s)
+				}
+			}
+		}
+	}
 }
 
 // TestKimiSplitGolden compares the pieces with those of the Rust engine.

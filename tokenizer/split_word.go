@@ -13,12 +13,17 @@ package tokenizer
 //	\s+
 type wordPattern struct {
 	*scanner
+	*opening
 	digits int
 }
 
 // next is the pattern's splitter.
 func (p *wordPattern) next(s string, i int) int {
 	if end := contraction(s, i); end > i {
+		return end
+	}
+	start := p.prefix(s, i)
+	if end := asciiLetters(s, start); end > start && ascii(s, end) {
 		return end
 	}
 	k, w := p.kind(s, i)
