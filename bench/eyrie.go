@@ -47,6 +47,9 @@ func everything(l *load, addr, cert string) (report, error) {
 	budget := 1_000_000 * eyrie.Dollar
 	led := ledger.New(budget)
 	count := &counter{Client: c}
+	if l.Soak {
+		count.soak = newSoak()
+	}
 	lane := &eyrie.Lane{Engine: "openrouter", Tag: tag, Provider: provider, Quantization: "int4", Context: 262144, MaxOutput: 262144}
 	for p, s := range map[*eyrie.Price]string{&lane.PromptPrice: promptPrice, &lane.OutputPrice: outputPrice} {
 		if *p, err = eyrie.ParsePrice(s); err != nil {
@@ -73,6 +76,9 @@ func everything(l *load, addr, cert string) (report, error) {
 	if err := j.Close(); err != nil {
 		return report{}, err
 	}
+	if count.soak != nil {
+		count.soak.look(count.done)
+	}
 	rep := count.report
 	rep.FirstText = count.wait.Seconds() / float64(l.Requests)
 	return rep, nil
@@ -94,6 +100,8 @@ type counter struct {
 	*openrouter.Client
 	mu   sync.Mutex
 	wait time.Duration
+	done int
+	soak *soak
 	report
 }
 
@@ -105,6 +113,9 @@ func (c *counter) Stream(ctx context.Context, r *eyrie.Request) iter.Seq2[eyrie.
 				c.Events += ev.Answer.Usage.CompletionTokens
 				c.Hash += hash(ev.Answer.Content)
 				c.wait += ev.Answer.FirstContent
+				if c.done++; c.soak != nil && c.done%soakEvery == 0 {
+					c.soak.look(c.done)
+				}
 				c.mu.Unlock()
 			}
 			if !yield(ev, err) {

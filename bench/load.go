@@ -6,14 +6,17 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"strings"
+	"time"
 )
 
 // load is what the server sends and a client has to have got.
 type load struct {
-	Streams  int     // at once
-	Requests int     // in all
-	Tokens   int     // of each, an event a token
-	Rate     float64 // tokens a second of each stream
+	Streams  int           // at once
+	Requests int           // in all
+	Tokens   int           // of each, an event a token
+	Rate     float64       // tokens a second of each stream
+	Wait     time.Duration // for the first token of each, and up to 200 ms more
+	Soak     bool          // say how memory grows
 	words    []string
 }
 
@@ -23,6 +26,7 @@ func newLoad() *load {
 	flag.IntVar(&l.Requests, "requests", 4000, "requests in all")
 	flag.IntVar(&l.Tokens, "tokens", 200, "tokens a request")
 	flag.Float64Var(&l.Rate, "rate", 25, "tokens a second of each stream")
+	flag.DurationVar(&l.Wait, "wait", 100*time.Millisecond, "wait for the first token of each stream, and up to 200ms more; none at 0")
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 512 {
 		var b strings.Builder
@@ -38,13 +42,29 @@ func newLoad() *load {
 // args are the flags that make another process of the program have this load.
 func (l *load) args() []string {
 	return []string{
+		fmt.Sprintf("-soaking=%v", l.Soak),
 		fmt.Sprintf("-streams=%d", l.Streams), fmt.Sprintf("-requests=%d", l.Requests),
-		fmt.Sprintf("-tokens=%d", l.Tokens), fmt.Sprintf("-rate=%g", l.Rate),
+		fmt.Sprintf("-tokens=%d", l.Tokens), fmt.Sprintf("-rate=%g", l.Rate), fmt.Sprintf("-wait=%s", l.Wait),
 	}
 }
 
 // events is how many events with text there are in all.
 func (l *load) events() int { return l.Requests * l.Tokens }
+
+// text is how long a text is on average, in bytes.
+func (l *load) text() float64 {
+	n := 0
+	for _, w := range l.words {
+		n += len(w)
+	}
+	return float64(n*l.Tokens) / float64(len(l.words))
+}
+
+// time is about how long it all takes, with every stream busy.
+func (l *load) time() time.Duration {
+	rounds := float64(l.Requests) / float64(l.Streams)
+	return time.Duration(rounds * float64(l.Tokens) / l.Rate * float64(time.Second))
+}
 
 // word is a piece of a request's text.
 func (l *load) word(request, i int) string { return l.words[(request*31+i*7)%len(l.words)] }

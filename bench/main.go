@@ -34,14 +34,22 @@ func run() error {
 	proto := flag.String("proto", "h1", "h1 is HTTP/1.1, h2 is HTTP/2 over TLS")
 	rounds := flag.Int("rounds", 3, "how often each client runs")
 	only := flag.String("clients", "", "clients to run, with commas; all by default: "+strings.Join(names(), ", "))
+	soaked := flag.Int("soak", 0, "instead, make this many short generations with eyrie and say how its memory grows")
+	flag.BoolVar(&load.Soak, "soaking", false, "say how memory grows (used by the program itself)")
 	client := flag.String("client", "", "be this client (used by the program itself)")
+	profile := flag.String("profile", "", "write eyrie's CPU profile to this file, and its memory's, taken halfway, to the same with .heap")
 	server := flag.Bool("server", false, "be the server (used by the program itself)")
 	flag.Parse()
 	switch {
 	case *server:
 		return serve(load, *proto == "h2")
 	case *client != "":
-		return beClient(*client, load)
+		return beClient(*client, *profile, load)
+	}
+	if *soaked > 0 {
+		soakLoad(load, *soaked)
+		load.Soak = true
+		*only, *rounds = "eyrie", 1
 	}
 	kinds := names()
 	if *only != "" {
@@ -56,7 +64,7 @@ func run() error {
 	results := map[string][]result{}
 	for range *rounds {
 		for _, k := range kinds {
-			r, err := measure(k, *proto, load)
+			r, err := measure(k, *proto, *profile, load)
 			if err != nil {
 				return fmt.Errorf("%s: %w", k, err)
 			}
@@ -97,4 +105,8 @@ func print(kinds []string, results map[string][]result, load *load) {
 			per(m.User), per(m.System), float64(m.RSS)/1e6, float64(m.RSS-m.Idle)/1e3/float64(load.Streams), m.Connections, m.Wall.Seconds(), m.FirstText*1000)
 	}
 	t.Flush()
+	for _, k := range kinds {
+		fmt.Printf("\n%s at its greatest, %s", k, median(k).Memory)
+	}
+	fmt.Printf("\na text is %.1f KB\n", load.text()/1e3)
 }

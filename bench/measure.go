@@ -36,10 +36,11 @@ type report struct {
 	Hash      uint64  `json:",string"` // sum over the texts
 	FirstText float64 // mean time to the first text, in seconds
 	Idle      int64
+	Memory    memory
 }
 
 // measure runs one client against a fresh server.
-func measure(kind, proto string, l *load) (result, error) {
+func measure(kind, proto, profile string, l *load) (result, error) {
 	addr, cert, stop, err := startServer(proto, l)
 	if err != nil {
 		return result{}, err
@@ -50,6 +51,9 @@ func measure(kind, proto string, l *load) (result, error) {
 		return result{}, err
 	}
 	cmd := exec.Command(self, append(l.args(), "-client="+kind)...)
+	if kind == names()[0] && profile != "" {
+		cmd.Args = append(cmd.Args, "-profile="+profile)
+	}
 	cmd.Env = append(os.Environ(), "BENCH_URL="+addr, "BENCH_CERT="+cert)
 	cmd.Stderr = os.Stderr
 	began := time.Now()
@@ -145,13 +149,20 @@ func names() []string {
 }
 
 // beClient is a process that is one client.
-func beClient(kind string, l *load) error {
+func beClient(kind, profile string, l *load) error {
 	i := slices.IndexFunc(clients, func(c client) bool { return c.name == kind })
 	if i < 0 {
 		return fmt.Errorf("no client %q", kind)
 	}
 	idle := rss()
+	stop, err := startProfile(profile, l)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	memory := watchMemory()
 	r, err := clients[i].run(l, os.Getenv("BENCH_URL"), os.Getenv("BENCH_CERT"))
+	r.Memory = memory()
 	if err != nil {
 		return err
 	}

@@ -105,7 +105,10 @@ func (s *server) stream(w http.ResponseWriter, n int) {
 		return
 	}
 	every := time.Duration(float64(time.Second) / l.Rate)
-	due := time.Now().Add(100*time.Millisecond + time.Duration(n%200)*time.Millisecond)
+	due := time.Now()
+	if l.Wait > 0 {
+		due = due.Add(l.Wait + time.Duration(n%200)*time.Millisecond)
+	}
 	for i := range l.Tokens {
 		time.Sleep(time.Until(due))
 		due = due.Add(every)
