@@ -76,6 +76,7 @@ var imports = map[string][]string{
 	"internal/e2e":        {},                                                                     // tests only
 	"internal/enginetest": {".", "chat", "emulator", "internal/testvocab", "tokenizer", "tokens"}, // for tests
 	"internal/faultfs":    {"internal/durable"},
+	"internal/memnet":     {}, // for tests
 	"internal/spell":      {},
 	"internal/sse":        {},
 	"internal/testvocab":  {},
@@ -116,12 +117,12 @@ var world = map[string][]string{
 	"log":           {"tokenizer/internal/*", "tokenizer/internal/ucd/mktable"},
 	"log/slog":      {"cmd/eyrie", "dispatch", "internal/config"},
 	"math/rand":     {"dispatch", "emulator", "internal/faultfs", "tokenizer/internal/oracle"},
-	"net":           {"cmd/eyrie", "demo", "emulator", "engine/*", "engine/internal/*", "internal/enginetest"},
+	"net":           {"cmd/eyrie", "demo", "emulator", "engine/*", "engine/internal/*", "internal/enginetest", "internal/memnet"},
 	"net/netip":     {"engine/*", "internal/config"}, // these two only read names
 	"net/url":       {"engine/*", "engine/internal/server", "internal/config"},
 	"os": {
 		"chat", "cmd/eyrie", "dataset", "demo", "emulator", "export", "harvest", "internal/config", "internal/durable",
-		"internal/enginetest", "internal/faultfs", "internal/testvocab", "journal", "tokenizer", "tokenizer/internal/oracle", "tokenizer/internal/ucd/mktable",
+		"internal/enginetest", "internal/faultfs", "internal/memnet", "internal/testvocab", "journal", "tokenizer", "tokenizer/internal/oracle", "tokenizer/internal/ucd/mktable",
 	},
 	"os/exec":   {"demo", "internal/testvocab", "tokenizer/internal/oracle"},
 	"os/signal": {"cmd/eyrie", "demo"},

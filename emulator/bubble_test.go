@@ -1,55 +1,15 @@
 package emulator_test
 
 import (
-	"context"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	"github.com/eyrie-ai/eyrie/emulator"
+	"github.com/eyrie-ai/eyrie/internal/memnet"
 )
-
-// pipes is a network in memory, so that a server and its clients live in one
-// bubble of deterministic time.
-type pipes struct {
-	conns chan net.Conn
-	done  chan struct{}
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error {
-	select {
-	case <-p.done:
-	default:
-		close(p.done)
-	}
-	return nil
-}
-
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "memory", Net: "memory"} }
-
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	here, there := net.Pipe()
-	select {
-	case p.conns <- there:
-		return here, nil
-	case <-p.done:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
 
 // bubble runs a server inside the synctest bubble of the caller.
 func bubble(t *testing.T, change func(*emulator.Config, *emulator.Scenario)) (*emulator.Server, *http.Client) {
@@ -61,10 +21,10 @@ func bubble(t *testing.T, change func(*emulator.Config, *emulator.Scenario)) (*e
 	if err != nil {
 		t.Fatal(err)
 	}
-	network := &pipes{make(chan net.Conn), make(chan struct{})}
+	network := memnet.New()
 	web := &http.Server{Handler: s}
 	go web.Serve(network)
-	transport := &http.Transport{DialContext: network.dial}
+	transport := &http.Transport{DialContext: network.Dial}
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
 		web.Close()

@@ -4,11 +4,8 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +13,7 @@ import (
 	"github.com/eyrie-ai/eyrie"
 	"github.com/eyrie-ai/eyrie/emulator"
 	"github.com/eyrie-ai/eyrie/engine/openrouter"
+	"github.com/eyrie-ai/eyrie/internal/memnet"
 )
 
 const (
@@ -25,96 +23,11 @@ const (
 	testBase = "http://vendor.test/api/v1"
 )
 
-// memory is a network of pipes, so that a server and a client live in one
-// bubble of deterministic time.
-type memory struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-	dials atomic.Int32
-}
-
-func newMemory() *memory { return &memory{conns: make(chan net.Conn), done: make(chan struct{})} }
-
-func (m *memory) Accept() (net.Conn, error) {
-	select {
-	case c := <-m.conns:
-		return c, nil
-	case <-m.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (m *memory) Close() error {
-	m.once.Do(func() { close(m.done) })
-	return nil
-}
-
-func (m *memory) Addr() net.Addr { return &net.UnixAddr{Name: "memory", Net: "memory"} }
-
-func (m *memory) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	m.dials.Add(1)
-	here, there := net.Pipe()
-	select {
-	case m.conns <- there:
-		return buffered(here), nil
-	case <-m.done:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// kernel is a connection at whose end what comes waits to be read, while the
-// writer goes on.
-type kernel struct {
-	net.Conn
-	mu   sync.Mutex
-	more sync.Cond
-	buf  []byte
-	err  error
-}
-
-func buffered(c net.Conn) net.Conn {
-	k := &kernel{Conn: c}
-	k.more.L = &k.mu
-	go k.receive()
-	return k
-}
-
-func (k *kernel) receive() {
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := k.Conn.Read(buf)
-		k.mu.Lock()
-		k.buf, k.err = append(k.buf, buf[:n]...), err
-		k.mu.Unlock()
-		k.more.Signal()
-		if err != nil {
-			return
-		}
-	}
-}
-
-func (k *kernel) Read(p []byte) (int, error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for len(k.buf) == 0 && k.err == nil {
-		k.more.Wait()
-	}
-	if len(k.buf) == 0 {
-		return 0, k.err
-	}
-	n := copy(p, k.buf)
-	k.buf = k.buf[n:]
-	return n, nil
-}
-
 // serve runs a handler in the bubble of the caller and returns a client of it.
-func serve(t *testing.T, h http.Handler, change func(*openrouter.Config)) (*openrouter.Client, *memory) {
+func serve(t *testing.T, h http.Handler, change func(*openrouter.Config)) (*openrouter.Client, *memnet.Network) {
 	t.Helper()
-	network := newMemory()
-	cfg := openrouter.Config{BaseURL: testBase, Key: testKey, Dial: network.dial}
+	network := memnet.New()
+	cfg := openrouter.Config{BaseURL: testBase, Key: testKey, Dial: network.Dial}
 	if change != nil {
 		change(&cfg)
 	}
@@ -136,7 +49,7 @@ func serve(t *testing.T, h http.Handler, change func(*openrouter.Config)) (*open
 type world struct {
 	*emulator.Server
 	client *openrouter.Client
-	memory *memory
+	memory *memnet.Network
 	lanes  map[string]*eyrie.Lane
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/eyrie-ai/eyrie/emulator"
 	"github.com/eyrie-ai/eyrie/engine/openrouter"
+	"github.com/eyrie-ai/eyrie/internal/memnet"
 )
 
 func TestNew(t *testing.T) {
@@ -78,16 +79,16 @@ func TestReuse(t *testing.T) {
 				t.Errorf("request %d: %v, want %q", i+1, h.err, want)
 			}
 		}
-		if w.memory.dials.Load() != 1 {
-			t.Errorf("%d connections were dialled", w.memory.dials.Load())
+		if w.memory.Dials.Load() != 1 {
+			t.Errorf("%d connections were dialled", w.memory.Dials.Load())
 		}
 	})
 }
 
 // secure runs a handler behind TLS and HTTP/2 in the bubble of the caller.
-func secure(t *testing.T, h http.Handler, wrap func(net.Conn) net.Conn, change func(*openrouter.Config)) (*openrouter.Client, *memory) {
+func secure(t *testing.T, h http.Handler, wrap func(net.Conn) net.Conn, change func(*openrouter.Config)) (*openrouter.Client, *memnet.Network) {
 	t.Helper()
-	network := newMemory()
+	network := memnet.New()
 	web := httptest.NewUnstartedServer(h)
 	web.Listener.Close()
 	web.Listener, web.EnableHTTP2 = network, true
@@ -97,7 +98,7 @@ func secure(t *testing.T, h http.Handler, wrap func(net.Conn) net.Conn, change f
 	roots.AddCert(web.Certificate())
 	cfg := openrouter.Config{BaseURL: "https://example.com/api/v1", Key: testKey, TLS: &tls.Config{RootCAs: roots}}
 	cfg.Dial = func(ctx context.Context, n, addr string) (net.Conn, error) {
-		c, err := network.dial(ctx, n, addr)
+		c, err := network.Dial(ctx, n, addr)
 		if err == nil && wrap != nil {
 			c = wrap(c)
 		}
@@ -168,8 +169,8 @@ func TestHTTP2(t *testing.T) {
 				t.Fatalf("stream %d of %d, %d open: %v", i, n, open.Load(), h.err)
 			}
 		}
-		if network.dials.Load() > n/10 {
-			t.Errorf("%d connections for %d streams", network.dials.Load(), n)
+		if network.Dials.Load() > n/10 {
+			t.Errorf("%d connections for %d streams", network.Dials.Load(), n)
 		}
 	})
 }
@@ -192,7 +193,7 @@ func TestGoAway(t *testing.T) {
 				}
 			}
 		}
-		if network.dials.Load() < 2 {
+		if network.Dials.Load() < 2 {
 			t.Error("the connection that was said goodbye on was used again")
 		}
 	})
@@ -208,8 +209,8 @@ func TestReset(t *testing.T) {
 				t.Errorf("RST_STREAM: %v, charged %v, kept %q", h.err, h.charged(), h.Reasoning)
 			}
 		}
-		if network.dials.Load() != 1 {
-			t.Errorf("%d connections were dialled", network.dials.Load())
+		if network.Dials.Load() != 1 {
+			t.Errorf("%d connections were dialled", network.Dials.Load())
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
@@ -265,8 +266,8 @@ func TestDeadConnection(t *testing.T) {
 		if h := attempt(); h.class() != "connection" || h.charged() != unknown || h.took > time.Minute {
 			t.Errorf("%v after %v, charged %v", h.err, h.took, h.charged())
 		}
-		if h := attempt(); h.err != nil || network.dials.Load() != 2 {
-			t.Errorf("after it: %v, %d connections", h.err, network.dials.Load())
+		if h := attempt(); h.err != nil || network.Dials.Load() != 2 {
+			t.Errorf("after it: %v, %d connections", h.err, network.Dials.Load())
 		}
 	})
 }

@@ -11,7 +11,6 @@ import (
 	"io"
 	"iter"
 	"log"
-	"net"
 	"net/http/httptest"
 	"os"
 	"slices"
@@ -25,6 +24,7 @@ import (
 	"github.com/eyrie-ai/eyrie/dispatch"
 	"github.com/eyrie-ai/eyrie/emulator"
 	"github.com/eyrie-ai/eyrie/engine/openrouter"
+	"github.com/eyrie-ai/eyrie/internal/memnet"
 	"github.com/eyrie-ai/eyrie/internal/testvocab"
 	"github.com/eyrie-ai/eyrie/journal"
 	"github.com/eyrie-ai/eyrie/ledger"
@@ -64,87 +64,6 @@ func loadVocabulary(t *testing.T) *vocabulary {
 		loaded.vocabulary = &vocabulary{file, tok}
 	}
 	return loaded.vocabulary
-}
-
-// wire is a network in memory, so that vendor and program live in one bubble of
-// deterministic time.
-type wire struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
-
-func (w *wire) Accept() (net.Conn, error) {
-	select {
-	case c := <-w.conns:
-		return c, nil
-	case <-w.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (w *wire) Close() error {
-	w.once.Do(func() { close(w.done) })
-	return nil
-}
-
-func (w *wire) Addr() net.Addr { return &net.UnixAddr{Name: "memory", Net: "memory"} }
-
-func (w *wire) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	here, there := net.Pipe()
-	select {
-	case w.conns <- there:
-		return newInbox(here), nil
-	case <-w.done:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// inbox is a connection on which the other side can write ahead of the reader,
-// as a kernel's buffer allows.
-type inbox struct {
-	net.Conn
-	mu   sync.Mutex
-	more sync.Cond
-	buf  []byte
-	err  error
-}
-
-func newInbox(c net.Conn) *inbox {
-	b := &inbox{Conn: c}
-	b.more.L = &b.mu
-	go b.fill()
-	return b
-}
-
-func (b *inbox) fill() {
-	buf := make([]byte, 16<<10)
-	for {
-		n, err := b.Conn.Read(buf)
-		b.mu.Lock()
-		b.buf, b.err = append(b.buf, buf[:n]...), err
-		b.mu.Unlock()
-		b.more.Signal()
-		if err != nil {
-			return
-		}
-	}
-}
-
-func (b *inbox) Read(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for len(b.buf) == 0 && b.err == nil {
-		b.more.Wait()
-	}
-	if len(b.buf) == 0 {
-		return 0, b.err
-	}
-	n := copy(p, b.buf)
-	b.buf = b.buf[n:]
-	return n, nil
 }
 
 // setting is what a whole job in a bubble is made of.
@@ -208,12 +127,12 @@ func (w *world) open() {
 
 // connect puts the vendor on the network and makes a client of it.
 func (w *world) connect() {
-	network := &wire{conns: make(chan net.Conn), done: make(chan struct{})}
+	network := memnet.New()
 	web := httptest.NewUnstartedServer(w.vendor)
 	web.Listener.Close()
 	web.Listener = network
 	web.Config.ErrorLog = log.New(io.Discard, "", 0)
-	cfg := openrouter.Config{BaseURL: "http://vendor.test/api/v1", Key: key, Dial: network.dial, MaxStreams: w.set.concurrency, Gather: 500 * time.Millisecond, Limits: w.set.limits}
+	cfg := openrouter.Config{BaseURL: "http://vendor.test/api/v1", Key: key, Dial: network.Dial, MaxStreams: w.set.concurrency, Gather: 500 * time.Millisecond, Limits: w.set.limits}
 	if w.set.secure {
 		web.EnableHTTP2 = true
 		web.StartTLS()

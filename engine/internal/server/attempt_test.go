@@ -4,60 +4,25 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/eyrie-ai/eyrie"
 	"github.com/eyrie-ai/eyrie/engine/internal/stream"
+	"github.com/eyrie-ai/eyrie/internal/memnet"
 )
-
-// pipes is a network of pipes, so that a server and a client live in one bubble
-// of deterministic time.
-type pipes struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error {
-	p.once.Do(func() { close(p.done) })
-	return nil
-}
-
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "memory", Net: "memory"} }
-
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	here, there := net.Pipe()
-	select {
-	case p.conns <- there:
-		return here, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
 
 // bubble gives a client of a server in memory.
 func bubble(t *testing.T, handler http.HandlerFunc, play func(t *testing.T, c *Client)) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
+		p := memnet.New()
 		s := &http.Server{Handler: handler}
 		go s.Serve(p)
-		c, err := New(Config{Engine: "test", BaseURL: "http://server", Model: "m", Dial: p.dial}, Dialect{
+		c, err := New(Config{Engine: "test", BaseURL: "http://server", Model: "m", Dial: p.Dial}, Dialect{
 			Metrics: Metrics{Running: []string{"running"}, Waiting: []string{"waiting"}, Tokens: []string{"tokens_total"}}, Health: "/health",
 		})
 		if err != nil {
