@@ -58,6 +58,7 @@ var imports = map[string][]string{
 	"engine/*": {".", "engine/internal/*", "internal/sse", "route"},
 
 	"engine/internal/chunk":  {},
+	"engine/internal/h2":     {"engine/internal/stream"},
 	"engine/internal/server": {".", "engine/internal/chunk", "engine/internal/stream", "internal/sse"},
 	"engine/internal/stream": {},
 
@@ -101,6 +102,7 @@ var modules = map[string][]string{
 	"github.com/parquet-go/parquet-go": {"dataset/internal/rowfile", "export"},
 	"github.com/spf13/cobra":           {"cmd/eyrie"},
 	"github.com/spf13/pflag":           {"cmd/eyrie"},
+	"golang.org/x/net":                 {"engine/internal/h2"},
 	"golang.org/x/sys":                 {"internal/config"},
 	"golang.org/x/term":                {"cmd/eyrie"},
 }

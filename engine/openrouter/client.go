@@ -83,7 +83,7 @@ func New(cfg Config) (*Client, error) {
 		return nil, errors.New("openrouter: the API key holds white space or characters that no key has; copy it again")
 	}
 	cfg.Limits = Limits(stream.Limits(cfg.Limits).WithDefaults())
-	return &Client{cfg: cfg, base: strings.TrimRight(cfg.BaseURL, "/"), http: newHTTP(&cfg, u.Scheme)}, nil
+	return &Client{cfg: cfg, base: strings.TrimRight(cfg.BaseURL, "/"), http: newHTTP(&cfg, u)}, nil
 }
 
 // Close closes idle connections.

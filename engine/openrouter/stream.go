@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/eyrie-ai/eyrie"
+	"github.com/eyrie-ai/eyrie/engine/internal/h2"
 	"github.com/eyrie-ai/eyrie/engine/internal/stream"
 	"github.com/eyrie-ai/eyrie/internal/sse"
 )
@@ -68,9 +69,10 @@ type attempt struct {
 	sent   atomic.Bool // a connection was there, so the request may have gone out
 	conn   atomic.Pointer[net.Conn]
 	water  *stream.LowWater
-	left   bool // the consumer left the loop
-	done   bool // the end of the stream, or of a whole body, was seen
-	cached bool // the vendor says that it answered from its cache
+	ready  <-chan struct{} // see [stream.Gatherer.Ready]
+	left   bool            // the consumer left the loop
+	done   bool            // the end of the stream, or of a whole body, was seen
+	cached bool            // the vendor says that it answered from its cache
 }
 
 func (c *Client) newAttempt(r *eyrie.Request, yield func(eyrie.Event, error) bool) *attempt {
@@ -91,7 +93,9 @@ func (a *attempt) run(ctx context.Context) *eyrie.Error {
 		return e
 	}
 	defer resp.Body.Close()
-	if c := a.conn.Load(); c != nil && resp.ProtoMajor == 1 { // one stream a connection
+	if b, ok := resp.Body.(h2.Body); ok {
+		a.ready = b.Ready()
+	} else if c := a.conn.Load(); c != nil { // one stream a connection
 		a.water = stream.NewLowWater(*c)
 	}
 	e = a.receive(ctx, resp)
@@ -203,6 +207,7 @@ func isStream(resp *http.Response, head []byte) bool {
 // events takes the events of a stream to its end.
 func (a *attempt) events(ctx context.Context, body io.Reader) *eyrie.Error {
 	g := stream.NewGatherer(ctx, body, a.client.cfg.Gather, a.water)
+	g.Ready = a.ready
 	events := sse.NewReader(g, maxEvent)
 	for !a.done && !a.billedError() {
 		ev, err := events.Next()

@@ -7,24 +7,17 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
+	"github.com/eyrie-ai/eyrie/engine/internal/h2"
 	"github.com/eyrie-ai/eyrie/engine/internal/stream"
 )
 
-// streamsPerConnection is how many streams share one HTTP/2 connection.
-const streamsPerConnection = 90
-
-// A connection on which nothing comes is asked for a sign of life after
-// pingAfter, and dropped when none comes within pingWait: the streams of a dead
-// connection fail at once, and no further request is sent into it.
-const (
-	pingAfter = 30 * time.Second
-	pingWait  = 15 * time.Second
-)
-
-func newHTTP(cfg *Config, scheme string) *http.Client {
+// newHTTP returns a client whose streams share connections where the server
+// speaks HTTP/2, and have one each where it does not.
+func newHTTP(cfg *Config, origin *url.URL) *http.Client {
 	streams := max(cfg.MaxStreams, 16)
 	dial := cfg.Dial
 	if dial == nil {
@@ -37,8 +30,6 @@ func newHTTP(cfg *Config, scheme string) *http.Client {
 		MaxIdleConns:        streams,
 		MaxIdleConnsPerHost: streams,
 		IdleConnTimeout:     90 * time.Second,
-		ForceAttemptHTTP2:   true,
-		HTTP2:               &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingWait},
 		// A compressed stream would hold text back until a block is full.
 		DisableCompression: true,
 		ReadBufferSize:     4 << 10,
@@ -47,18 +38,27 @@ func newHTTP(cfg *Config, scheme string) *http.Client {
 	if cfg.Dial == nil {
 		t.Proxy = http.ProxyFromEnvironment
 	}
-	if scheme == "https" {
-		if cfg.Gather > 0 {
-			t.DialContext = gathering(t.DialContext, min(cfg.Gather, stream.ConnGrid))
-		}
-		// Without a bound, every request that finds no free stream dials a
-		// connection of its own: thousands of them, for HTTP/2.
-		t.MaxConnsPerHost = 4 + streams/streamsPerConnection
-	}
 	return &http.Client{
-		Transport: t,
+		Transport: shared(cfg, origin, dial, t),
 		// The key must not follow a redirect to another host.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// shared returns a transport on whose connections many streams run, unless a
+// proxy stands between: t knows how to talk to those.
+func shared(cfg *Config, origin *url.URL, dial dialer, t *http.Transport) http.RoundTripper {
+	if origin.Scheme != "https" {
+		return t
+	}
+	if t.Proxy != nil {
+		if p, err := t.Proxy(&http.Request{URL: origin}); p != nil || err != nil {
+			return t
+		}
+	}
+	return &h2.Transport{
+		Host: origin.Host, Dial: dial, TLS: cfg.TLS, Connect: cfg.Limits.Connect,
+		Gather: min(cfg.Gather, stream.ConnGrid), Fallback: t,
 	}
 }
 
@@ -71,18 +71,6 @@ func within(limit time.Duration, dial dialer) dialer {
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		return dial(ctx, network, addr)
-	}
-}
-
-// gathering dials connections that many streams share: one read takes what has
-// come for all of them.
-func gathering(dial dialer, every time.Duration) dialer {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		c, err := dial(ctx, network, addr)
-		if err != nil {
-			return nil, err
-		}
-		return stream.GatherConn(c, every), nil
 	}
 }
 

@@ -16,9 +16,11 @@ type Gatherer struct {
 	every time.Duration
 	// Gathering is set by the reader once the answer has begun.
 	Gathering bool
-	full      bool
-	timer     *time.Timer
-	water     *LowWater
+	// Ready, where there is one, receives when waiting longer is of no use.
+	Ready <-chan struct{}
+	full  bool
+	timer *time.Timer
+	water *LowWater
 }
 
 // NewGatherer returns a reader of src that gathers for the time of every; zero
@@ -49,6 +51,9 @@ func (g *Gatherer) pause() error {
 	}
 	select {
 	case <-g.timer.C:
+		return nil
+	case <-g.Ready:
+		g.timer.Stop()
 		return nil
 	case <-g.ctx.Done():
 		g.timer.Stop()
