@@ -148,7 +148,7 @@ func (c *conn) die(err error) {
 	for _, s := range lost {
 		s.end(err)
 	}
-	c.t.leave(c)
+	c.t.leave(c, err)
 	for range lost {
 		c.t.release(c)
 	}
@@ -183,7 +183,7 @@ func (c *conn) look(heard int64, silent, idle int) func() {
 		}
 		switch {
 		case idle >= idleTicks:
-			c.t.leave(c) // which closes it, if still nothing is on it
+			c.t.leave(c, net.ErrClosed) // which closes it, if still nothing is on it
 		case idle > 0:
 			silent = 0
 		case silent > pingTicks:
@@ -403,10 +403,10 @@ func (c *conn) settings(f *http2.SettingsFrame) error {
 
 // goAway lets what the server has looked at go on, and nothing else.
 func (c *conn) goAway(f *http2.GoAwayFrame) {
-	c.t.leave(c)
+	err := fmt.Errorf("%w: it is closing the connection (%v)", errUnseen, f.ErrCode)
+	c.t.leave(c, err)
 	c.mu.Lock()
-	c.goodbye = fmt.Errorf("%w: it is closing the connection (%v)", errUnseen, f.ErrCode)
-	err := c.goodbye
+	c.goodbye = err
 	var unseen []uint32
 	for id := range c.streams {
 		if id > f.LastStreamID {

@@ -94,7 +94,7 @@ func (s *streamState) begin(first []byte, last bool) (rest []byte, err error) {
 	}
 	if err != nil {
 		c.mu.Unlock()
-		c.t.leave(c)
+		c.t.leave(c, err)
 		c.t.release(c)
 		return nil, err
 	}

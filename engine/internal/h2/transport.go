@@ -230,15 +230,15 @@ func (t *Transport) release(c *conn) {
 	}
 }
 
-// leave lets no further stream onto a connection.
-func (t *Transport) leave(c *conn) {
+// leave lets no further stream onto a connection, because of err.
+func (t *Transport) leave(c *conn, err error) {
 	t.mu.Lock()
 	c.leaving = true
 	t.conns = slices.DeleteFunc(t.conns, func(o *conn) bool { return o == c })
 	over := c.taken == 0
 	t.mu.Unlock()
 	if over {
-		c.die(net.ErrClosed)
+		c.die(err)
 	}
 }
 
