@@ -58,6 +58,7 @@ var policies = []policy{
 	{class: "overrun", lane: limit.Neutral, closes: 20},
 	{class: "tool call", lane: limit.Neutral, closes: 20},
 	{class: "cached answer", lane: limit.Neutral, closes: 20},
+	{class: "no logprobs", lane: limit.Neutral, closes: 20},
 	{class: "bad frame", lane: limit.Neutral, closes: 20},
 
 	// The answer is no row. Another attempt may be.

@@ -99,7 +99,7 @@ const gather = 500 * time.Millisecond
 func newClient(job *config.Job, o *config.OpenRouter, key config.Key) (*openrouter.Client, error) {
 	c, err := openrouter.New(openrouter.Config{
 		BaseURL: o.BaseURL, Key: key.Reveal(), MaxStreams: job.Concurrency, Gather: gather,
-		DataCollection: o.DataCollection, ZDR: o.ZDR, Distillable: o.Distillable, Logprobs: o.Logprobs != "", MaxPrompt: o.MaxPrice.Prompt, MaxOutput: o.MaxPrice.Completion, UserAgent: "eyrie/" + programVersion(),
+		DataCollection: o.DataCollection, ZDR: o.ZDR, Distillable: o.Distillable, Logprobs: o.Logprobs != "", NeedLogprobs: o.Logprobs == "true", MaxPrompt: o.MaxPrice.Prompt, MaxOutput: o.MaxPrice.Completion, UserAgent: "eyrie/" + programVersion(),
 	})
 	if err != nil {
 		return nil, &exitError{exitConfig, err}

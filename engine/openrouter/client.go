@@ -51,6 +51,9 @@ type Config struct {
 	// Logprobs asks the lanes that list the parameter for the bytes of each
 	// token ([eyrie.Answer.Logprobs]). It makes streams several times as long.
 	Logprobs bool
+	// NeedLogprobs asks every lane that does not say it cannot, and refuses an
+	// answer that comes without the bytes of a single token. Its cost counts.
+	NeedLogprobs bool
 	// UserAgent names the program.
 	UserAgent string
 	// Dial replaces the network, in tests for instance. It must heed ctx.

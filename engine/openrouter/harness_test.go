@@ -69,6 +69,7 @@ func newWorld(t *testing.T, change func(*emulator.Scenario, *openrouter.Config),
 	w := &world{Server: s, lanes: map[string]*eyrie.Lane{}}
 	w.client, w.memory = serve(t, s, func(c *openrouter.Config) {
 		c.Limits, c.Gather, c.DataCollection, c.Logprobs = cfg.Limits, cfg.Gather, cfg.DataCollection, cfg.Logprobs
+		c.NeedLogprobs = cfg.NeedLogprobs
 	})
 	cat, err := w.client.Endpoints(t.Context(), model)
 	if err != nil {

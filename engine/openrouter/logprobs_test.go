@@ -61,6 +61,49 @@ func TestLogprobs(t *testing.T) {
 	}
 }
 
+// TestP92LogprobsThatMustCome: where a job lets only those answer that name their
+// tokens, an answer without is paid for and not taken.
+func TestP92LogprobsThatMustCome(t *testing.T) {
+	for _, row := range []struct{ lane, fault, says string }{
+		{novita, "", ""},
+		{novita, "text_bytes", ""},
+		{novita, "null", "asked for logprobs and none came"},
+		{novita, "no_bytes", "the bytes of no token"},
+		{atlas, "", "none came"}, // it lists no logprobs, and no policy has kept it out
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var faults []emulator.Fault
+			if row.fault != "" {
+				faults = append(faults, fault("logprobs", row.fault))
+			}
+			w := newWorld(t, func(_ *emulator.Scenario, c *openrouter.Config) { c.NeedLogprobs = true }, faults...)
+			h := ask(t, t.Context(), w.client, request(w.lanes[row.lane]))
+			if row.says == "" {
+				if h.err != nil || len(h.Logprobs) == 0 {
+					t.Errorf("%+v: %d named, %v", row, len(h.Logprobs), h.err)
+				}
+				return
+			}
+			if h.class() != "no logprobs" || h.kind() != elsewhere || h.charged() != yes || h.Cost != eyrie.Money(w.Books()[0].Cost) || h.Cost == 0 ||
+				!strings.Contains(h.err.Error(), row.says) {
+				t.Errorf("%+v: %v, charged %v, %s", row, h.err, h.charged(), h.Cost)
+			}
+		})
+	}
+}
+
+// TestLogprobsOfALaneThatSaysNothing: one that lists no parameters at all is asked
+// only where logprobs must come.
+func TestLogprobsOfALaneThatSaysNothing(t *testing.T) {
+	silent := &eyrie.Lane{Tag: "a/int4"}
+	for need, want := range map[bool]bool{false: false, true: true} {
+		c, err := openrouter.New(openrouter.Config{Logprobs: true, NeedLogprobs: need})
+		if err != nil || c.AsksLogprobs(silent) != want {
+			t.Errorf("needed %v: asked %v, %v", need, c.AsksLogprobs(silent), err)
+		}
+	}
+}
+
 // sameTokens compares the bytes with the ids in the books.
 func sameTokens(t *testing.T, got []eyrie.TokenLogprob, e emulator.Entry) {
 	t.Helper()

@@ -3,6 +3,7 @@ package openrouter
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 // verify says whether a stream that ended well is the answer that was asked
 // for. Its money is counted either way.
 func (a *attempt) verify() *eyrie.Error {
-	for _, check := range []func() *eyrie.Error{a.verifyFinish, a.verifyOrigin, a.verifyText, a.verifyCalls} {
+	for _, check := range []func() *eyrie.Error{a.verifyFinish, a.verifyOrigin, a.verifyText, a.verifyCalls, a.verifyLogprobs} {
 		if e := check(); e != nil {
 			return e
 		}
@@ -118,6 +119,20 @@ func (a *attempt) verifyCalls() *eyrie.Error {
 		}
 	}
 	return nil
+}
+
+// verifyLogprobs checks that an answer names its tokens where it must. Whether
+// they are the right ones is for those who know the vocabulary.
+func (a *attempt) verifyLogprobs() *eyrie.Error {
+	named := func(t eyrie.TokenLogprob) bool { return len(t.Bytes) > 0 }
+	switch list := a.answer.Logprobs; {
+	case !a.client.cfg.NeedLogprobs || slices.ContainsFunc(list, named):
+		return nil
+	case len(list) == 0:
+		return a.refuse(eyrie.Elsewhere, "no logprobs", "asked for logprobs and none came")
+	default:
+		return a.refuse(eyrie.Elsewhere, "no logprobs", "the logprobs that came hold the bytes of no token")
+	}
 }
 
 // callMarkers are what models write before a call of a tool. Servers take them

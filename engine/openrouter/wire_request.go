@@ -123,9 +123,13 @@ func (c *Client) chatBody(r *eyrie.Request) ([]byte, error) {
 
 // AsksLogprobs reports whether requests to a lane ask for the bytes of each
 // token: the client does, and the lane lists the parameter. One that does not
-// would refuse the request.
+// would refuse the request. One that lists none at all is asked where there must
+// be logprobs.
 func (c *Client) AsksLogprobs(l *eyrie.Lane) bool {
-	return c.cfg.Logprobs && slices.Contains(l.Parameters, "logprobs")
+	if l.Parameters == nil {
+		return c.cfg.NeedLogprobs
+	}
+	return (c.cfg.Logprobs || c.cfg.NeedLogprobs) && slices.Contains(l.Parameters, "logprobs")
 }
 
 // perMillion prints a price in dollars per million tokens as a JSON number, or

@@ -94,7 +94,7 @@
 //	      data_collection: deny            deny or allow; the account's own setting
 //	      zdr: false                       only endpoints that retain nothing
 //	      distillable: false               only a model whose author allows distillation
-//	      logprobs: false                  auto asks for the tokens' bytes where they are given, true lets no other endpoint answer
+//	      logprobs: false                  auto asks for the tokens' bytes where they are given, true takes no answer without
 //	      catalogue_every: 5m              how often a run reads the prices again, 1s to 24h
 //	  - sglang:                           a server of your own, which costs nothing; so are vllm and openai
 //	      base_url: http://127.0.0.1:30000    required

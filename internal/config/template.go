@@ -200,7 +200,8 @@ engines:
 
       # Whether answers come with the bytes of each token, which tell their ids
       # better than the text: auto asks where an endpoint can, true lets no other
-      # endpoint answer. It makes answers some times as long on the wire.
+      # endpoint answer and takes no answer without, though it is paid for: try
+      # eyrie doctor --probe first. It makes answers some times as long on the wire.
       # logprobs: false
 
       # How often a run reads the catalogue again, 1s to 24h.
