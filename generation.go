@@ -2,6 +2,7 @@ package eyrie
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -48,8 +49,12 @@ type Lane struct {
 	// differ.
 	Tiers     []Tier
 	Context   int // most tokens of prompt and completion together; 0 unstated
+	MaxPrompt int // most tokens of a prompt; 0 unstated
 	MaxOutput int // most tokens of a completion; 0 unstated
 	AtOnce    int // requests it works on at once; 0 unstated
+	// Reserves is set where room for max_tokens is taken off the context: a request
+	// is refused whose prompt and max_tokens do not fit it together.
+	Reserves bool
 	// Overruns is set where the endpoint is known not to enforce max_tokens.
 	Overruns bool
 	// Stops is set where a stream that is cut is known to be charged for what
@@ -72,6 +77,22 @@ type Health struct {
 	Uptime     *float64      // per cent of the last half hour; nil not given
 	Throughput float64       // tokens a second, median; 0 not given
 	Latency    time.Duration // to the first token, median; 0 not given
+}
+
+// LongestPrompt is how many tokens a prompt may have beside an answer of up to
+// maxTokens, as far as the lane says; math.MaxInt where it says nothing.
+func (l *Lane) LongestPrompt(maxTokens int) int {
+	most := math.MaxInt
+	if l.MaxPrompt > 0 {
+		most = l.MaxPrompt
+	}
+	switch {
+	case l.Context == 0:
+		return most
+	case l.Reserves:
+		return min(most, l.Context-maxTokens)
+	}
+	return min(most, l.Context-1)
 }
 
 // Name is how people and records refer to the lane.

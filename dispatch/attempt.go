@@ -134,8 +134,8 @@ func (r *Runner) journaled(ctx context.Context, a *attempt) error {
 }
 
 // judgeLength decides what becomes of an answer that its cap cut off, be it
-// before any text came: it is refused, to be asked for again with a larger cap,
-// or it is dropped for the reason that is returned, or it stays.
+// before any text came: it is refused, to be asked for again with a larger cap
+// if any lane has room for that, or it is dropped for the reason that is returned, or it stays.
 func (r *Runner) judgeLength(a *attempt) (drop string) {
 	if a.answer.FinishReason != eyrie.FinishLength || a.err != nil && a.err.Class != eyrie.ClassEmpty {
 		return ""
@@ -146,7 +146,7 @@ func (r *Runner) judgeLength(a *attempt) (drop string) {
 			return eyrie.DropLength
 		}
 	case eyrie.RetryCut:
-		if r.cfg.RetryTokens > a.asked.MaxTokens {
+		if r.cfg.RetryTokens > a.asked.MaxTokens && a.task.gen.PromptTokens <= r.longestPrompt(r.cfg.RetryTokens) {
 			charged := eyrie.ChargedUnknown
 			if a.err != nil {
 				charged = a.err.Charged

@@ -173,24 +173,26 @@ func (r *Runner) prepare(set int, c *conversation, turn int) (*task, error) {
 		t.raised = r.cfg.RetryTokens // a process before has seen it cut off
 	}
 	if t.gen.PromptTokens, err = r.cfg.Count(&t.gen, c.sampling); err == nil {
-		err = r.tooLong(t.gen.PromptTokens)
+		err = tooLong(t, r.longestPrompt(t.maxTokens()))
 	}
 	return t, err
 }
 
-// tooLong refuses a prompt that no lane has room for, before anyone is asked.
-func (r *Runner) tooLong(tokens int) error {
-	most := 0
+// longestPrompt is the most tokens that any of the run's lanes takes in a prompt
+// beside an answer of up to maxTokens.
+func (r *Runner) longestPrompt(maxTokens int) (most int) {
 	for _, l := range r.cfg.Lanes {
-		if l.Lane.Context == 0 {
-			return nil // it does not say
-		}
-		most = max(most, l.Lane.Context)
+		most = max(most, l.Lane.LongestPrompt(maxTokens))
 	}
-	if tokens < most {
+	return most
+}
+
+// tooLong refuses a prompt that no lane has room for, before anyone is asked.
+func tooLong(t *task, most int) error {
+	if t.gen.PromptTokens <= most {
 		return nil
 	}
-	return fmt.Errorf("the prompt has %d tokens, and no lane takes more than %d with the answer", tokens, most)
+	return fmt.Errorf("the prompt has %d tokens, and no lane takes one of more than %d beside an answer of up to %d", t.gen.PromptTokens, most, t.maxTokens())
 }
 
 // giveUp journals that a generation will not be made.

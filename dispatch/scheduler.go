@@ -301,7 +301,23 @@ func (s *scheduler) assign(now time.Time) {
 			return
 		}
 		t := st.peek()
+		if err := s.fitsNone(t); err != nil {
+			st.ready = st.ready[1:]
+			t.reason, t.detail = "prompt", err.Error()
+			s.giveUpTask(t)
+			continue
+		}
 		l, held, reason := s.pick(t, now)
+		if l == nil {
+			if small := s.tooSmall(t, now); len(small) > 0 {
+				if other, at, r := s.fitting(st, small, now); other != nil {
+					t, l, held = other, at, r
+				} else if !st.fed && len(st.ready) < lookAhead {
+					s.idle = idleFeed // one of the next may be shorter
+					return
+				}
+			}
+		}
 		if l != nil && t.avoid[l.Tag] && !s.nowhere(t) && len(st.feed) > 0 {
 			// Another lane will have room for it; this one takes a fresh prompt.
 			t = <-st.feed
@@ -389,7 +405,7 @@ func (s *scheduler) pickBut(t *task, but *lane, now time.Time) (*lane, reserved,
 	cands := make([]route.Candidate, 0, len(s.lanes))
 	at := make([]*lane, 0, len(s.lanes))
 	worst := make([]eyrie.Money, 0, len(s.lanes))
-	for _, l := range s.inOrder(now) {
+	for _, l := range s.lanesFor(t, now) {
 		if l == but {
 			continue
 		}
@@ -404,6 +420,64 @@ func (s *scheduler) pickBut(t *task, but *lane, now time.Time) (*lane, reserved,
 		return nil, reserved{}, reason
 	}
 	return at[i], reserved{cands[i].Hold, worst[i]}, reason
+}
+
+// lanesFor are the lanes that may be asked for a task now, in their order: those
+// that have room for its prompt and answer. Where none of them has that are
+// needed, those do that are spared.
+func (s *scheduler) lanesFor(t *task, now time.Time) []*lane {
+	short := func(l *lane) bool { return !l.fits(t) }
+	if fit := slices.DeleteFunc(s.inOrder(now), short); len(fit) > 0 {
+		return fit
+	}
+	return slices.DeleteFunc(slices.Clone(s.spared), short)
+}
+
+// fits reports whether the lane has room for a task's prompt and answer.
+func (l *lane) fits(t *task) bool { return t.gen.PromptTokens <= l.LongestPrompt(t.maxTokens()) }
+
+// fitsNone says why no lane that is open can take a task. Where none is open at
+// all that is not about the task.
+func (s *scheduler) fitsNone(t *task) error {
+	if s.openLanes() == 0 {
+		return nil
+	}
+	most := 0
+	for _, l := range s.lanes {
+		if l.closed == "" {
+			most = max(most, l.LongestPrompt(t.maxTokens()))
+		}
+	}
+	return tooLong(t, most)
+}
+
+// lookAhead is how many of a set's tasks are looked at for one that fits a lane
+// with room, where the first does not.
+const lookAhead = 1024
+
+// fitting looks behind a set's first task, which waits for a lane that has room
+// for it, for one that can start on those that have room for less, and puts it
+// first.
+func (s *scheduler) fitting(st *set, small []*lane, now time.Time) (*task, *lane, reserved) {
+	for i := 1; i < lookAhead && (i < len(st.ready) || len(st.feed) > 0); i++ {
+		if i == len(st.ready) {
+			st.ready = append(st.ready, <-st.feed)
+		}
+		t := st.ready[i]
+		if !slices.ContainsFunc(small, func(l *lane) bool { return l.fits(t) }) {
+			continue
+		}
+		if l, held, _ := s.pick(t, now); l != nil && !t.avoid[l.Tag] {
+			st.ready = slices.Insert(slices.Delete(st.ready, i, i+1), 0, t)
+			return t, l, held
+		}
+	}
+	return nil, nil, reserved{}
+}
+
+// tooSmall are the lanes that could take more work, but not what a task asks.
+func (s *scheduler) tooSmall(t *task, now time.Time) []*lane {
+	return slices.DeleteFunc(s.inOrder(now), func(l *lane) bool { return l.fits(t) || l.room(now) <= 0 })
 }
 
 // start reserves the money and starts the attempt.

@@ -39,7 +39,8 @@ type model struct {
 
 type endpoint struct {
 	tag, provider, quantization string
-	context, maxOutput          int // maxOutput 0: not stated
+	context                     int
+	maxPrompt, maxOutput        int // 0: not stated
 	supported                   []string
 	status                      int
 	price                       price      // under ordinary conditions
@@ -61,6 +62,7 @@ type wireEndpoint struct {
 	Provider     string   `json:"provider_name"`
 	Quantization *string  `json:"quantization"`
 	Context      int      `json:"context_length"`
+	MaxPrompt    *int     `json:"max_prompt_tokens"`
 	MaxOutput    *int     `json:"max_completion_tokens"`
 	Supported    []string `json:"supported_parameters"`
 	Status       int      `json:"status"`
@@ -202,6 +204,9 @@ func readEndpoint(raw object) (*endpoint, error) {
 	}
 	if w.Quantization != nil {
 		e.quantization = *w.Quantization
+	}
+	if w.MaxPrompt != nil {
+		e.maxPrompt = *w.MaxPrompt
 	}
 	if w.MaxOutput != nil {
 		e.maxOutput = *w.MaxOutput

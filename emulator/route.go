@@ -71,7 +71,7 @@ var byRequest = []filter{
 	{"context_length", "No endpoints found that can fit the prompt and max_tokens in their context.",
 		func(e *endpoint, q *chatRequest, promptTokens int) bool {
 			want, ok := q.limit()
-			return promptTokens < e.context && (!ok || want <= e.largest())
+			return promptTokens < e.context && (e.maxPrompt == 0 || promptTokens <= e.maxPrompt) && (!ok || want <= e.largest())
 		}},
 	{"allowed_providers", "No allowed providers are available for the selected model. Change provider.only, provider.order or provider.ignore, or allow fallbacks.",
 		func(e *endpoint, q *chatRequest, _ int) bool {

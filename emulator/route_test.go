@@ -53,6 +53,20 @@ func TestPinning(t *testing.T) {
 	}
 }
 
+// TestPromptsThatAreTooLong: an endpoint that bounds its prompts takes none that
+// is longer.
+func TestPromptsThatAreTooLong(t *testing.T) {
+	for bound, status := range map[int]int{0: 200, 4: 404, 4000: 200} {
+		s, web := start(t, func(_ *emulator.Config, s *emulator.Scenario) {
+			s.Drift = []emulator.Change{{Endpoint: "venice", Extra: map[string]any{"max_prompt_tokens": bound}}}
+		})
+		h := chat(t, web, ask("hello", `"provider":{"only":["venice"]},`))
+		if h.status != status || status == 404 && !strings.Contains(h.failed, `"context_length"`) {
+			t.Errorf("at most %d: status %d, %s, of %d tokens", bound, h.status, h.failed, s.Books()[0].PromptTokens)
+		}
+	}
+}
+
 func TestDefaultRoutingFavoursTheCheap(t *testing.T) {
 	s, web := start(t, func(_ *emulator.Config, s *emulator.Scenario) { s.Text.MedianTokens = 8 })
 	count := map[string]int{}

@@ -31,6 +31,10 @@ type SetInput struct {
 	// samples counted, and Done how many of them are made.
 	Generations int `json:"generations"`
 	Done        int `json:"done"`
+	// TooLong is how many more there would be if a lane had room for their
+	// prompts. The longest prompt that one takes has LongestPrompt tokens.
+	TooLong       int `json:"too_long,omitzero"`
+	LongestPrompt int `json:"longest_prompt,omitzero"`
 	// PromptTokens and OutputTokens are the means of one generation to come.
 	PromptTokens float64 `json:"prompt_tokens"`
 	OutputTokens float64 `json:"output_tokens"`

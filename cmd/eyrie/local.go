@@ -202,6 +202,7 @@ func (a *app) joinLocal(ctx context.Context, s *session, e config.Engine) error 
 		l.away = err
 	}
 	facts, _ := l.known()
+	l.lane.Reserves = l.conf.Kind != config.OpenAI // llama.cpp's server ends the answer where the room does
 	l.lane.Context, l.lane.AtOnce = facts.Context, atOnce(l.conf.Concurrency, facts.AtOnce)
 	s.catalogue = append(s.catalogue, v)
 	return nil

@@ -34,6 +34,7 @@ func (p *planned) printSets(w io.Writer) {
 	}
 	t.Flush()
 	printBeyond(w, p.Forecast)
+	printTooLong(w, p.Forecast)
 	for _, x := range p.Sets {
 		if x.Seeded > 0 {
 			fmt.Fprintf(w, "%s: %s of what it has come from seed_from\n", x.Name, short(x.Seeded))
@@ -51,6 +52,16 @@ func printBeyond(w io.Writer, f *plan.Forecast) {
 		if over := x.Have - x.Target; over > x.Target/20 {
 			fmt.Fprintf(w, "%s: its target of %s is met, with %s more than that; nothing is asked for it below %s\n",
 				x.Name, short(x.Target), short(over), short(x.Have))
+		}
+	}
+}
+
+// printTooLong says which sets have prompts that no lane takes.
+func printTooLong(w io.Writer, f *plan.Forecast) {
+	for _, x := range f.Sets {
+		if x.TooLong > 0 {
+			fmt.Fprintf(w, "%s: %d answers cannot be had: no lane takes a prompt of more than %d tokens beside an answer of up to %d; allow lanes with a longer context, lower max_tokens, or leave such prompts out (keep: {max_tokens: …})\n",
+				x.Name, x.TooLong, max(0, x.LongestPrompt), f.MaxTokens)
 		}
 	}
 }

@@ -191,6 +191,7 @@ func (s *session) check(ctx context.Context, st *progress.State, led *ledger.Led
 	f := v.forecast(&facts{state: st, ledger: led})
 	var beyond strings.Builder
 	printBeyond(&beyond, f)
+	printTooLong(&beyond, f)
 	scr.printf("%s", beyond.String())
 	if !f.Affordable() && s.job.Fit == plan.FitFail && !partial {
 		return &exitError{exitBudget, fmt.Errorf(

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"math"
 
 	"github.com/eyrie-ai/eyrie"
 	"github.com/eyrie-ai/eyrie/dataset"
@@ -110,6 +111,10 @@ func (v *workload) input(i int, f *facts) plan.SetInput {
 		Name: d.Name, Target: d.Tokens, Seeded: v.s.seeded[i], Have: v.s.seeded[i] + have.CompletionTokens,
 		Generations: x.generations * d.Samples, Done: have.Rows,
 	}
+	if n, most := x.tooLong(v.s.lanes(), v.s.job.Mix().MaxTokens()); n > 0 {
+		in.TooLong, in.LongestPrompt = n*d.Samples, most
+		in.Generations -= in.TooLong
+	}
 	in.OutputTokens, in.Source = x.mean(f.lengths[d.Name], have, v.s.job.Mix())
 	in.PromptTokens = x.prompt(&in, have.PromptTokens)
 	return in
@@ -146,6 +151,24 @@ func (v *setLoad) output(run *plan.Lengths, have progress.Set, s eyrie.Sampling)
 		prior += plan.PriorThinking
 	}
 	return min(prior, longest/2), plan.FromPrior
+}
+
+// tooLong is how many of the generations have prompts that no lane has room for,
+// which is reckoned from those that were counted, and how many tokens the longest
+// that one takes may have.
+func (v *setLoad) tooLong(lanes []*eyrie.Lane, maxTokens int) (n, most int) {
+	for _, l := range lanes {
+		most = max(most, l.LongestPrompt(maxTokens))
+	}
+	for _, tokens := range v.prompts {
+		if int(tokens) > most {
+			n++
+		}
+	}
+	if seen := len(v.prompts); seen > 0 && seen < v.generations {
+		n = int(math.Round(float64(n) * float64(v.generations) / float64(seen)))
+	}
+	return n, most
 }
 
 // prompt is the mean prompt of the generations that come next: of as many as

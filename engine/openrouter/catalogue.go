@@ -71,7 +71,7 @@ func ParseEndpoints(doc []byte) (*Catalogue, error) {
 func (e *endpoint) lane() *eyrie.Lane {
 	l := &eyrie.Lane{
 		Engine: "openrouter", Tag: e.tag, Provider: e.provider, Quantization: e.quantization,
-		Context: e.context, MaxOutput: e.maxOutput, Parameters: e.parameters,
+		Context: e.context, MaxPrompt: e.maxPrompt, MaxOutput: e.maxOutput, Parameters: e.parameters,
 		Health: e.health,
 	}
 	if l.Quantization == "" {

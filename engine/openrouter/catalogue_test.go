@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"compress/gzip"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -156,6 +157,30 @@ func TestFeesAndReasoning(t *testing.T) {
 			cost != row.cost*eyrie.Dollar || worst != row.atWorst*eyrie.Dollar || l.Free() {
 			t.Errorf("%s: %s to %s, %s, at worst %s; free %v", row.name, least, most, cost, worst, l.Free())
 		}
+	}
+}
+
+// TestLongestPrompt is bounded by the endpoint's context and by its own bound.
+func TestLongestPrompt(t *testing.T) {
+	for row, want := range map[string]int{
+		`"context_length":1000`:                            999,
+		`"context_length":1000,"max_prompt_tokens":null`:   999,
+		`"context_length":1000,"max_prompt_tokens":600`:    600,
+		`"context_length":1000,"max_prompt_tokens":"600"`:  600,
+		`"context_length":1000,"max_prompt_tokens":2000`:   999,
+		`"context_length":1000,"max_prompt_tokens":-5`:     999,
+		`"context_length":1000,"max_prompt_tokens":"many"`: 999,
+		`"max_prompt_tokens":600`:                          600,
+		`"context_length":null`:                            math.MaxInt,
+	} {
+		cat, err := openrouter.ParseEndpoints(endpoints(`"tag":"a/int4",` + row + "," + plainPrices))
+		if err != nil || cat.Lanes[0].LongestPrompt(400) != want {
+			t.Errorf("%s: %d, %v; want %d", row, cat.Lanes[0].LongestPrompt(400), err, want)
+		}
+	}
+	own := &eyrie.Lane{Context: 1000, Reserves: true}
+	if got := own.LongestPrompt(400); got != 600 {
+		t.Errorf("where room is kept for the answer: %d", got)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // endpoint is one row of the list.
 type endpoint struct {
 	name, provider, tag, quantization string
-	context, maxOutput                int // 0 when unstated
+	context, maxPrompt, maxOutput     int // 0 when unstated
 	parameters                        []string
 	pricing                           pricing
 	health                            eyrie.Health
@@ -31,6 +31,7 @@ type endpointDoc struct {
 	Tag                 jsontext.Value `json:"tag"`
 	Quantization        jsontext.Value `json:"quantization"`
 	ContextLength       jsontext.Value `json:"context_length"`
+	MaxPromptTokens     jsontext.Value `json:"max_prompt_tokens"`
 	MaxCompletionTokens jsontext.Value `json:"max_completion_tokens"`
 	Pricing             jsontext.Value `json:"pricing"`
 	SupportedParameters jsontext.Value `json:"supported_parameters"`
@@ -68,8 +69,9 @@ func (e *endpointDoc) endpoint() endpoint {
 		name: textOf(e.Name), provider: textOf(e.ProviderName), tag: textOf(e.Tag), quantization: textOf(e.Quantization),
 	}
 	out.context, _ = countOf(e.ContextLength)
+	out.maxPrompt, _ = countOf(e.MaxPromptTokens)
 	out.maxOutput, _ = countOf(e.MaxCompletionTokens)
-	out.context, out.maxOutput = max(0, out.context), max(0, out.maxOutput)
+	out.context, out.maxPrompt, out.maxOutput = max(0, out.context), max(0, out.maxPrompt), max(0, out.maxOutput)
 	if json.Unmarshal(e.SupportedParameters, &out.parameters, lenient) != nil {
 		out.parameters = nil
 	}
