@@ -18,9 +18,9 @@ func ownServers(env *testscript.Env, vocabulary []byte) error {
 		return nil
 	}
 	for name, config := range map[string]emulator.LocalConfig{
-		"SGLANG": {Kind: emulator.SGLang},
-		"VLLM":   {Kind: emulator.VLLM},
-		"LLAMA":  {Kind: emulator.LlamaCPP},
+		"SGLANG": {Kind: emulator.SGLang, Rate: 300},
+		"VLLM":   {Kind: emulator.VLLM, Rate: 300},
+		"LLAMA":  {Kind: emulator.LlamaCPP, Rate: 300},
 		"SHORT":  {Kind: emulator.VLLM, Context: 400},
 		"OTHER":  {Kind: emulator.SGLang, Model: "Qwen/Qwen3-8B"},
 	} {
