@@ -39,7 +39,7 @@ func everything(l *load, addr, cert string) (report, error) {
 		return report{}, err
 	}
 	defer j.Close()
-	c, err := openrouter.New(openrouter.Config{BaseURL: addr, MaxStreams: l.Streams, Gather: 500 * time.Millisecond, TLS: roots(cert)})
+	c, err := openrouter.New(openrouter.Config{BaseURL: addr, MaxStreams: l.Streams, Gather: time.Second, TLS: roots(cert)})
 	if err != nil {
 		return report{}, err
 	}

@@ -92,8 +92,8 @@ func (s saved) Retainless(context.Context, string) (func(*eyrie.Lane) bool, erro
 	return nil, errNotSaved
 }
 
-// gather is how long text may gather between two reads of a stream.
-const gather = 500 * time.Millisecond
+// gather is the longest that text may gather between two reads of a stream.
+const gather = time.Second
 
 // newClient makes the client of an engine.
 func newClient(job *config.Job, o *config.OpenRouter, key config.Key) (*openrouter.Client, error) {

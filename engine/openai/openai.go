@@ -25,7 +25,7 @@ type Config struct {
 	// The time limits of an attempt; zero takes the default: 15s to connect, 5m
 	// to the first text of a stream, 2m of silence in it, 1h for the whole.
 	Connect, FirstContent, Silence, Whole time.Duration
-	// Gather is how long text may gather in the kernel between two reads once
+	// Gather is the longest that text may gather in the kernel between two reads once
 	// an answer has begun. Zero reads at once.
 	Gather time.Duration
 	// MaxStreams is how many requests may be in flight at once.

@@ -33,7 +33,7 @@ type Config struct {
 	BaseURL string // DefaultBaseURL when empty
 	Key     string // never printed, logged or stored; the catalogue can be read without
 	Limits  Limits
-	// Gather is how long text may gather in the kernel between two reads once
+	// Gather is the longest that text may gather in the kernel between two reads once
 	// an answer has begun: a wake-up for every token is what costs. Zero reads
 	// at once.
 	Gather time.Duration

@@ -206,7 +206,7 @@ func isStream(resp *http.Response, head []byte) bool {
 
 // events takes the events of a stream to its end.
 func (a *attempt) events(ctx context.Context, body io.Reader) *eyrie.Error {
-	g := stream.NewGatherer(ctx, body, a.client.cfg.Gather, a.water)
+	g := stream.NewGatherer(ctx, body, min(a.client.cfg.Gather, a.client.cfg.Limits.Silence/4), a.water)
 	g.Ready = a.ready
 	events := sse.NewReader(g, maxEvent)
 	for !a.done && !a.billedError() {
@@ -222,7 +222,7 @@ func (a *attempt) events(ctx context.Context, body io.Reader) *eyrie.Error {
 		if e := a.frame(frame); e != nil || a.left {
 			return e
 		}
-		g.Gathering = a.answer.FirstContent > 0
+		g.Came(a.answer.FirstContent > 0 && !a.dec.over())
 	}
 	return a.inBand()
 }

@@ -185,7 +185,7 @@ func (a *attempt) events(ctx context.Context, body io.Reader) *eyrie.Error {
 	if c := a.conn.Load(); c != nil {
 		water = stream.NewLowWater(*c)
 	}
-	g := stream.NewGatherer(ctx, body, a.client.Gather, water)
+	g := stream.NewGatherer(ctx, body, min(a.client.Gather, a.client.Limits.Silence/4), water)
 	events := sse.NewReader(g, maxEvent)
 	for !a.done {
 		ev, err := events.Next()
@@ -200,7 +200,7 @@ func (a *attempt) events(ctx context.Context, body io.Reader) *eyrie.Error {
 		if e := a.frame(frame); e != nil || a.left {
 			return e
 		}
-		g.Gathering = a.draft.Answer.FirstContent > 0
+		g.Came(a.draft.Answer.FirstContent > 0 && !a.draft.over())
 	}
 	return a.inBand()
 }
