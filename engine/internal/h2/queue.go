@@ -10,7 +10,7 @@ type queue struct {
 }
 
 // blockSize is that of a few tokens.
-const blockSize = 2000
+const blockSize = 1000
 
 type block struct {
 	next       *block

@@ -42,7 +42,6 @@ type streamState struct {
 	mu      sync.Mutex
 	waiting bool           // the reader sleeps until something comes
 	resp    *http.Response // once the headers are there
-	given   bool           // resp was returned
 	queue   queue          // came and was not read
 	room    int            // what the server may still send
 	taken   int            // read, and not yet allowed again
