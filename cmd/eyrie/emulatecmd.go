@@ -21,9 +21,9 @@ import (
 )
 
 type emulateFlags struct {
-	listen, control, tokenizer, scenario, play string
-	config                                     emulator.Config
-	local                                      emulator.LocalConfig
+	listen, control, tls, tokenizer, scenario, play string
+	config                                          emulator.Config
+	local                                           emulator.LocalConfig
 }
 
 func (a *app) emulateCmd() *cobra.Command {
@@ -40,7 +40,8 @@ behaviour while it runs: GET /books, /totals, /findings, /scenario; POST /knobs,
 /scenario, /balance.
 
 The API speaks HTTP/1.1 and, to clients that begin with it, HTTP/2 in the clear.
-A job reaches it with the base_url of its engine.
+A job reaches it with the base_url of its engine. With --tls it speaks HTTPS, and
+HTTP/2 as the real one does; SSL_CERT_FILE makes a program trust it on Linux.
 
 With --play sglang, vllm or openai it plays a server of one's own instead, the
 last being llama.cpp's: chat, ids, metrics that move with the load, at the pace
@@ -56,6 +57,7 @@ the one that is meant when none is named:
   ` + strings.Join(emulator.Kinds(), "\n  "),
 		Example: `  eyrie emulate --tokenizer ./model --listen 127.0.0.1:8080
   eyrie emulate --tokenizer ./model --scenario storm
+  eyrie emulate --tokenizer ./model --tls cert.pem    # then SSL_CERT_FILE=cert.pem eyrie run job.yaml
   eyrie emulate --tokenizer ./model --play sglang --listen 127.0.0.1:30000 --slots 64 --throughput 2000
   eyrie emulate --tokenizer ./model --scenario ./faults.yaml --books books.jsonl`,
 		Args: exactArgs(),
@@ -64,6 +66,7 @@ the one that is meant when none is named:
 	fl := cmd.Flags()
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:8080", "the address of the API")
 	fl.StringVar(&f.control, "control", "", "the address of the control port (none when empty)")
+	fl.StringVar(&f.tls, "tls", "", "serve HTTPS with a certificate made for it, and write that to this file")
 	fl.StringVar(&f.tokenizer, "tokenizer", "", "the folder with Kimi's tiktoken.model (required)")
 	fl.StringVar(&f.config.CataloguePath, "catalogue", "", "a saved price list: a model's endpoints, or a whole snapshot (built-in when empty)")
 	fl.StringVar(&f.scenario, "scenario", "", "how the vendor behaves: a built-in scenario's name or a YAML file")
@@ -122,7 +125,17 @@ func (a *app) serve(ctx context.Context, f emulateFlags, path string, api, contr
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
+	scheme, serve := "http", (*http.Server).Serve
 	servers := []*http.Server{{Addr: f.listen, Handler: api, Protocols: protocols}}
+	if f.tls != "" {
+		protocols.SetHTTP2(true)
+		cfg, err := emulatorIdentity(f.listen, f.tls)
+		if err != nil {
+			return err
+		}
+		scheme, servers[0].TLSConfig = "https", cfg
+		serve = func(s *http.Server, l net.Listener) error { return s.ServeTLS(l, "", "") }
+	}
 	if f.control != "" {
 		servers = append(servers, &http.Server{Addr: f.control, Handler: control})
 	}
@@ -133,11 +146,12 @@ func (a *app) serve(ctx context.Context, f emulateFlags, path string, api, contr
 			return err
 		}
 		if i == 0 {
-			fmt.Fprintf(a.stdout, "listening on http://%s%s\n", l.Addr(), path)
+			fmt.Fprintf(a.stdout, "listening on %s://%s%s\n", scheme, l.Addr(), path)
+			go func() { failed <- serve(s, l) }()
 		} else {
 			fmt.Fprintf(a.stdout, "control on http://%s\n", l.Addr())
+			go func() { failed <- s.Serve(l) }()
 		}
-		go func() { failed <- s.Serve(l) }()
 	}
 	var err error
 	select {

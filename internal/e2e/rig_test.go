@@ -45,6 +45,9 @@ func TestMain(m *testing.M) {
 
 const key = "sk-or-v1-test-key-that-must-not-show"
 
+// certificate is the file with what the emulator is trusted by.
+const certificate = "certificate.pem"
+
 // rig is a folder with a job, and an emulator in a process of its own.
 type rig struct {
 	t       *testing.T
@@ -99,7 +102,7 @@ func (r *rig) edit(old, new string) {
 func (r *rig) emulate() {
 	r.t.Helper()
 	cmd := exec.Command(program, "emulate", "--tokenizer", "model", "--listen", "127.0.0.1:0", "--control", "127.0.0.1:0",
-		"--scenario", "scenario.yaml", "--books", "books.jsonl", "--seed", "7")
+		"--tls", certificate, "--scenario", "scenario.yaml", "--books", "books.jsonl", "--seed", "7")
 	cmd.Dir = r.dir
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -156,7 +159,7 @@ func (r *rig) start(args ...string) (p *os.Process, wait func() result) {
 	r.t.Helper()
 	cmd := exec.Command(program, args...)
 	cmd.Dir = r.dir
-	cmd.Env = append(os.Environ(), "OPENROUTER_API_KEY="+key)
+	cmd.Env = append(os.Environ(), "OPENROUTER_API_KEY="+key, "SSL_CERT_FILE="+filepath.Join(r.dir, certificate))
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
