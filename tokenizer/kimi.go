@@ -3,6 +3,8 @@ package tokenizer
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strconv"
 
@@ -56,11 +58,14 @@ func readKimi(name string, data []byte, config *configFile) (*recipe, error) {
 		return nil, err
 	}
 	first := int32(len(tokens))
-	named := kimiNamed(first)
-	if config != nil && config.Added != nil {
-		if named, err = configured(first, config); err != nil {
-			return nil, err
-		}
+	var named []addedToken
+	if config != nil && len(config.Added) > 0 {
+		named, err = configured(name, first, config)
+	} else {
+		named, err = kimiNamed(name, first)
+	}
+	if err != nil {
+		return nil, err
 	}
 	added := make([]addedToken, kimiSlots)
 	for i := range added {
@@ -81,8 +86,16 @@ func readKimi(name string, data []byte, config *configFile) (*recipe, error) {
 	}, nil
 }
 
-// kimiNamed returns the named tokens of K2.5 for a vocabulary of n tokens.
-func kimiNamed(n int32) []addedToken {
+// kimiTokens is how many tokens the vocabulary of every Kimi model has.
+const kimiTokens = 163_584
+
+// kimiNamed returns the named tokens of K2.5 for a vocabulary of n tokens. A file
+// that was cut at the end of a line shows by nothing but its number.
+func kimiNamed(name string, n int32) ([]addedToken, error) {
+	if n != kimiTokens {
+		return nil, fmt.Errorf("tokenizer: %s: %d tokens, and Kimi's vocabulary has %d: the file was cut short or is of another model; fetch it again, or put the model's %s beside it",
+			name, n, kimiTokens, configName)
+	}
 	var named []addedToken
 	for slot, tok := range kimiNames {
 		if tok.Content != "" {
@@ -90,11 +103,16 @@ func kimiNamed(n int32) []addedToken {
 			named = append(named, tok)
 		}
 	}
-	return named
+	return named, nil
 }
 
-// configured returns the added tokens of a configuration, ordered by id.
-func configured(n int32, config *configFile) ([]addedToken, error) {
+// configured returns the added tokens of a configuration, ordered by id. The
+// first one has the id behind the vocabulary, or that was cut short.
+func configured(name string, n int32, config *configFile) ([]addedToken, error) {
+	if first := slices.MinFunc(slices.Collect(maps.Keys(config.Added)), byNumber); byNumber(first, strconv.Itoa(int(n))) > 0 {
+		return nil, fmt.Errorf("tokenizer: %s: %d tokens, and the first behind them has id %s in %s: the file was cut short or is of another model; fetch both again",
+			name, n, first, configName)
+	}
 	var named []addedToken
 	for key, tok := range config.Added {
 		bad := func(format string, args ...any) error {
@@ -112,4 +130,16 @@ func configured(n int32, config *configFile) ([]addedToken, error) {
 	}
 	slices.SortFunc(named, func(a, b addedToken) int { return cmp.Compare(a.ID, b.ID) })
 	return named, nil
+}
+
+// byNumber compares numbers by their text; what is none comes first.
+func byNumber(a, b string) int {
+	number := func(s string) int64 {
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil {
+			return math.MinInt64
+		}
+		return n
+	}
+	return cmp.Compare(number(a), number(b))
 }

@@ -263,6 +263,11 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// addedFrom is a configuration whose first added token has an id.
+func addedFrom(id int) string {
+	return fmt.Sprintf(`{"added_tokens_decoder":{"%d":{"content":"<b>"},"%d":{"content":"<a>"}}}`, id+1, id)
+}
+
 // TestDamaged has vocabulary files that are not what they should be. The
 // message names the file, the line, and what is wrong there.
 func TestDamaged(t *testing.T) {
@@ -280,9 +285,17 @@ func TestDamaged(t *testing.T) {
 		{"not base 64", replaced(3, "A*== 3\n"), "", `tokenizer: tiktoken.model:4: token "A*==": illegal base64 data at input byte 1`},
 		{"empty token", replaced(3, " 3\n"), "", `tokenizer: tiktoken.model:4: empty token`},
 		{"blank line", replaced(3, "\n"), "", `tokenizer: tiktoken.model:4: want a token in base 64, a space and a rank, found ""`},
-		{"token twice", replaced(257, "YWI= 257\n"), "", `tokenizer: tiktoken.model: ids 256 and 257 are both token "ab"`},
-		{"few tokens", lines[0], "", `tokenizer: tiktoken.model: no token for the single byte 0x01: not a byte-level vocabulary`},
-		{"empty", "", "", `tokenizer: tiktoken.model: no token for the single byte 0x00: not a byte-level vocabulary`},
+		{"token twice", replaced(257, "YWI= 257\n"), addedFrom(258), `tokenizer: tiktoken.model: ids 256 and 257 are both token "ab"`},
+		{"few tokens", lines[0], addedFrom(1), `tokenizer: tiktoken.model: no token for the single byte 0x01: not a byte-level vocabulary`},
+		{"empty", "", addedFrom(0), `tokenizer: tiktoken.model: no token for the single byte 0x00: not a byte-level vocabulary`},
+		{"cut at the end of a line", lines[0], "",
+			`tokenizer: tiktoken.model: 1 tokens, and Kimi's vocabulary has 163584: the file was cut short or is of another model; fetch it again, or put the model's tokenizer_config.json beside it`},
+		{"cut at the end of a line, and a configuration without added tokens", good, `{"added_tokens_decoder":{}}`,
+			`tokenizer: tiktoken.model: 258 tokens, and Kimi's vocabulary has 163584: the file was cut short or is of another model; fetch it again, or put the model's tokenizer_config.json beside it`},
+		{"cut at the end of a line beside its configuration", good, addedFrom(259),
+			`tokenizer: tiktoken.model: 258 tokens, and the first behind them has id 259 in tokenizer_config.json: the file was cut short or is of another model; fetch both again`},
+		{"added id that is none", good, `{"added_tokens_decoder":{"x":{"content":"<s>"},"258":{"content":"<t>"}}}`,
+			`tokenizer: tokenizer_config.json: added_tokens_decoder: id "x": want a number from 258 to 513, the ids behind the vocabulary`},
 		{"pointer file", "version https://git-lfs.github.com/spec/v1\n", "", `tokenizer: tiktoken.model:1: token "version": illegal base64 data at input byte 4`},
 		{"other class", good, `{"tokenizer_class":"QWenTokenizer"}`,
 			`tokenizer: tokenizer_config.json: tokenizer_class "QWenTokenizer": of models with a tiktoken.model only Kimi's, TikTokenTokenizer, is supported`},

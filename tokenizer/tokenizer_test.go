@@ -14,9 +14,8 @@ import (
 )
 
 func ExampleTokenizer() {
-	tok, err := tokenizer.LoadFS(fstest.MapFS{ // in earnest: tokenizer.Load("path/to/model")
-		"tiktoken.model": {Data: tiktokenFile("he", "ll", "hell", "hello", " w", "or", "ld", " wor", " world")},
-	})
+	// In earnest: tokenizer.Load("path/to/model").
+	tok, err := tokenizer.LoadFS(kimiFiles("he", "ll", "hell", "hello", " w", "or", "ld", " wor", " world"))
 	if err != nil {
 		panic(err)
 	}
@@ -296,8 +295,8 @@ func TestDigest(t *testing.T) {
 	}
 	seen := map[string]string{}
 	for name, fsys := range map[string]fstest.MapFS{
-		"one":    {"tiktoken.model": {Data: tiktokenFile("ab")}},
-		"two":    {"tiktoken.model": {Data: tiktokenFile("ab", "cd")}},
+		"one":    kimiFiles("ab"),
+		"two":    kimiFiles("ab", "cd"),
 		"config": {"tiktoken.model": {Data: tiktokenFile("ab")}, "tokenizer_config.json": {Data: []byte(`{"added_tokens_decoder":{"257":{"content":"<s>"}}}`)}},
 		"json":   {"tokenizer.json": {Data: hfFile(t, nil)}},
 	} {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -29,13 +30,28 @@ func tiktokenFile(tokens ...string) []byte {
 	return b.Bytes()
 }
 
+// kimiFiles is a model folder in Kimi's format: 256 bytes, the tokens, and behind
+// them the added tokens at their places.
+func kimiFiles(tokens ...string) fstest.MapFS {
+	var config strings.Builder
+	for slot, name := range map[int]string{
+		0: "[BOS]", 1: "[EOS]", 2: "<|im_end|>", 3: "<|im_user|>", 4: "<|im_assistant|>", 10: "<|im_system|>", 17: "<|im_middle|>",
+		11: "<|tool_calls_section_begin|>", 12: "<|tool_calls_section_end|>", 22: "<think>", 23: "</think>", 255: "[PAD]",
+	} {
+		special := slot < 11 || slot == 17 || slot == 255
+		fmt.Fprintf(&config, `,"%d":{"content":%q,"special":%v}`, 256+len(tokens)+slot, name, special)
+	}
+	return fstest.MapFS{
+		"tiktoken.model":        {Data: tiktokenFile(tokens...)},
+		"tokenizer_config.json": {Data: []byte(`{"added_tokens_decoder":{` + config.String()[1:] + `}}`)},
+	}
+}
+
 // smallKimi is a vocabulary in Kimi's format: 256 bytes and twelve tokens, and
 // added tokens from id 268 on.
 func smallKimi(t testing.TB) *tokenizer.Tokenizer {
 	t.Helper()
-	tok, err := tokenizer.LoadFS(fstest.MapFS{"tiktoken.model": {Data: tiktokenFile(
-		"he", "ll", "hell", "hello", " w", "or", "ld", " wor", " world", "xx", "xxxx", "\xe6\xbc",
-	)}})
+	tok, err := tokenizer.LoadFS(kimiFiles("he", "ll", "hell", "hello", " w", "or", "ld", " wor", " world", "xx", "xxxx", "\xe6\xbc"))
 	if err != nil {
 		t.Fatal(err)
 	}
