@@ -18,6 +18,7 @@ import (
 
 	"github.com/eyrie-ai/eyrie"
 	"github.com/eyrie-ai/eyrie/dispatch"
+	"github.com/eyrie-ai/eyrie/internal/config"
 )
 
 // A run that goes on listens on a Unix socket in its folder, which only its
@@ -61,6 +62,22 @@ type runControl interface {
 }
 
 var _ runControl = (*dispatch.Runner)(nil)
+
+// boundedRun is a run that is not given more requests at once than this process
+// can have open files for.
+type boundedRun struct {
+	runControl
+	job *config.Job
+}
+
+func (b boundedRun) SetConcurrency(n int) error {
+	job := *b.job
+	job.Concurrency = n
+	if err := enoughFiles(&job); err != nil {
+		return err
+	}
+	return b.runControl.SetConcurrency(n)
+}
 
 // controlServer answers requests until it is closed.
 type controlServer struct {

@@ -287,7 +287,7 @@ func (a *app) dispatch(ctx context.Context, s *session, j *journal.Journal, st *
 	if err != nil {
 		return dispatch.Result{}, err
 	}
-	if ctl, err := serveControl(root.Name(), r); err != nil {
+	if ctl, err := serveControl(root.Name(), boundedRun{r, s.job}); err != nil {
 		scr.printf("warning: eyrie ctl cannot reach this run: %v\n", err)
 	} else {
 		defer ctl.close()
