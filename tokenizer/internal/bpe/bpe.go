@@ -24,7 +24,8 @@
 // Most boundaries need no look at that: see [follow].
 //
 // Pieces of Chinese and Japanese can be as long as a sentence. They are cut first
-// where no token goes across: see [seams].
+// where no token goes across: see [seams]. The parts, if they are no tokens, are
+// merged after all, but character by character: see [chars].
 //
 // # Late tokens
 //
@@ -61,6 +62,7 @@ type Model struct {
 	whole  table
 	trie   trie
 	seams  seams
+	chars  *chars
 	pairs  pairs
 	follow []follow // by rank
 	tokens []token  // by rank
@@ -254,6 +256,12 @@ func (p *pairs) find(l, r rank) (rank, bool) {
 		return none, false
 	}
 	return p.probe(h, l, r)
+}
+
+// get is find with none for no token.
+func (p *pairs) get(l, r rank) rank {
+	token, _ := p.find(l, r)
+	return token
 }
 
 // probe is find behind the filter.

@@ -218,6 +218,15 @@ func TestWideAgainstDefinition(t *testing.T) {
 			for _, s := range v.Tokens[256:] {
 				check(s)
 			}
+			if round%10 == 0 { // longer than what is looked at at once
+				for range 5 {
+					var b strings.Builder
+					for range 60 + rng.IntN(10) {
+						b.WriteString(chars[rng.IntN(len(chars))])
+					}
+					check(b.String())
+				}
+			}
 		}
 	}
 }

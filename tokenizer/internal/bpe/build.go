@@ -27,7 +27,11 @@ func New(v Vocabulary) (*Model, error) {
 	b.follow()
 	b.model.inOrder = b.model.idsInOrder()
 	b.model.direct = b.model.literal == nil && (!v.WholeFirst || b.allMade())
-	b.model.seams = newSeams(v.Tokens)
+	if b.model.direct {
+		var halved []meeting
+		b.model.seams, halved = newSeams(v.Tokens)
+		b.model.chars = b.chars(halved)
+	}
 	b.model.whole = b.byText
 	if !v.WholeFirst {
 		b.model.whole = b.madeTable()

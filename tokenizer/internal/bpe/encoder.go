@@ -1,5 +1,7 @@
 package bpe
 
+import "math/bits"
+
 // Encoder encodes pieces one after the other and remembers, within bounds, what
 // they came to: text repeats its words. It is not safe for concurrent use.
 type Encoder struct {
@@ -14,30 +16,34 @@ const verdictBits = 13
 // between them. It is never 0, as the highest bit is set.
 type verdict uint64
 
-// NewEncoder returns an encoder with an empty memory, which takes some 700
-// kilobytes.
+// NewEncoder returns an encoder with an empty memory, which takes a little more
+// than a megabyte.
 func (m *Model) NewEncoder() *Encoder { return &Encoder{model: m} }
 
 // Append appends the ids of the piece s[i:end] to dst. The bytes of s behind
 // end are looked at but do not matter.
 func (e *Encoder) Append(dst []int32, s string, i, end int) []int32 {
-	if isWide(s[i]) && e.model.direct {
-		return e.parts(dst, s, i, end)
+	if (isWide(s[i]) || i+1 < end && isWide(s[i+1])) && e.model.direct {
+		return e.parts(dst, s, i, i, end)
 	}
 	return e.piece(dst, s, i, end)
 }
 
-// parts is Append for a piece that may have seams.
-func (e *Encoder) parts(dst []int32, s string, i, end int) []int32 {
-	for i < end {
-		seam := e.model.seams.next(s, i, end)
-		dst = e.piece(dst, s, i, seam)
-		i = seam
+// parts is Append for a piece that may have seams, from byte at on.
+func (e *Encoder) parts(dst []int32, s string, i, at, end int) []int32 {
+	for at < end {
+		before, n := e.model.seams.run(s, at, end)
+		for ; before != 0; before &= before - 1 {
+			seam := at + 3*bits.TrailingZeros64(before)
+			dst = e.piece(dst, s, i, seam)
+			i = seam
+		}
+		at += max(3*n, 1) // a seam between this run and the next is passed over
 	}
-	return dst
+	return e.piece(dst, s, i, end)
 }
 
-// piece is Append for a piece that is best looked up whole.
+// piece is Append for a piece, or a part of one, that is looked up whole.
 func (e *Encoder) piece(dst []int32, s string, i, end int) []int32 {
 	switch n := end - i; {
 	case n <= maxWord:
@@ -82,7 +88,7 @@ func (e *Encoder) passage(dst []int32, s string, i, end int) []int32 {
 	return e.several(dst, s, i, end)
 }
 
-// several is piece for one that is no token.
+// several is piece for more than one token.
 func (e *Encoder) several(dst []int32, s string, i, end int) []int32 {
 	if end-i > maxPassage {
 		return e.merge(dst, s, i, end)
@@ -97,14 +103,14 @@ func (e *Encoder) several(dst []int32, s string, i, end int) []int32 {
 	return dst
 }
 
-// merge is piece for one that is no token and not remembered.
+// merge is several for what is not remembered.
 func (e *Encoder) merge(dst []int32, s string, i, end int) []int32 {
 	if e.model.literal != nil && e.model.hasLate(s[i:end]) {
 		return e.model.literal.append(dst, s[i:end])
 	}
-	if e.model.direct {
-		if seam := e.model.seams.next(s, i, end); seam < end {
-			return e.parts(e.piece(dst, s, i, seam), s, seam, end)
+	if isWide(s[i]) && e.model.direct {
+		if dst, ok := e.model.appendChars(dst, s[i:end]); ok {
+			return dst
 		}
 	}
 	return e.search(dst, s[i:end])

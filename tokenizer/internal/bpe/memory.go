@@ -13,7 +13,7 @@ type memory struct {
 
 const (
 	wordBits    = 15
-	phraseBits  = 13
+	phraseBits  = 14
 	passageBits = 12
 )
 

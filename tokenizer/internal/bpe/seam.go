@@ -1,12 +1,14 @@
 package bpe
 
+import "iter"
+
 // seams knows where two characters meet that no token has side by side. Merging
 // never crosses such a place, so that what is before it and what is behind it can
 // be looked up or searched apart. In Chinese and Japanese, where a piece is all
 // that stands between two punctuation marks, there is a seam every other
 // character, and most of what lies between two is a single token.
 //
-// It is kept for characters from U+3000 to U+FFFF, which are three bytes long.
+// It is kept for characters from U+2000 to U+FFFF, which are three bytes long.
 // The pairs that tokens have are bits of a filter, so that some seams are
 // missed, which costs time and changes nothing.
 type seams struct {
@@ -18,10 +20,11 @@ type seams struct {
 }
 
 const (
-	firstWide = 0xe3 // the first byte of U+3000
+	firstWide = 0xe2 // the first byte of U+2000
 	lastWide  = 0xef // and of U+FFFF
 
-	lastWideChar = 0xffff
+	firstChar = 0x2000
+	pastChar  = 0x10000
 
 	seamBits = 20
 )
@@ -50,63 +53,108 @@ func (m *seams) join(a, b uint32) {
 	m.joined[h>>6] |= 1 << (h & 63)
 }
 
-// between reports whether there is a seam between two characters.
-func (m *seams) between(a, b uint32) bool {
+// between is 1 if there is a seam between two characters, and else 0.
+func (m *seams) between(a, b uint32) uint64 {
 	h := seamHash(a, b)
-	return m.joined[h>>6]>>(h&63)&1|uint64(m.ragged[a&63]>>(b>>12)&1) == 0
+	return (m.joined[h>>6]>>(h&63)|uint64(m.ragged[a&63]>>(b>>12)))&1 ^ 1
 }
 
-// next returns the first seam of s behind i, or end.
-func (m *seams) next(s string, i, end int) int {
+// run reads up to 64 characters that seams knows from s[i:end]. It returns how
+// many there are, and a bit for each of them that has a seam before it.
+//
+// A processor cannot guess where seams are, and it costs much where it tries. So
+// this is without a branch for it.
+func (m *seams) run(s string, i, end int) (before uint64, n int) {
 	last, ok := wideAt(s, i, end)
-	for {
-		if !ok {
-			i++
-		} else {
-			i += 3
-		}
-		if i >= end {
-			return end
-		}
-		char, wide := wideAt(s, i, end)
-		if ok && wide && m.between(last, char) {
-			return i
-		}
-		last, ok = char, wide
+	if !ok {
+		return 0, 0
 	}
+	for n = 1; n < 64; n++ {
+		char, ok := wideAt(s, i+3*n, end)
+		if !ok {
+			break
+		}
+		before |= m.between(last, char) << n
+		last = char
+	}
+	return before, n
 }
 
-// newSeams returns the seams of a vocabulary.
-func newSeams(tokens []string) seams {
+// newSeams returns the seams of a vocabulary, and the places in its tokens where
+// one of two characters is not all there.
+func newSeams(tokens []string) (seams, []meeting) {
 	m := seams{joined: make([]uint64, 1<<seamBits/64)}
-	for _, tok := range tokens {
-		for i := 1; i < len(tok); i++ {
-			if isWide(tok[i]) {
-				m.add(tok[max(i-3, 0):i], tok[i:min(i+3, len(tok))])
+	var halved []meeting
+	for id, tok := range tokens {
+		for left, right := range meetings(tok) {
+			m.add(left, right)
+			if len(left)+len(right) < 6 {
+				halved = append(halved, meeting{left, right, int32(id)})
 			}
 		}
 	}
-	return m
+	return m, halved
 }
 
-// add notes that a token has the two parts of text side by side. They are up to
-// three bytes each, shorter at the token's own ends, where they stand for all
-// characters that end or begin so.
+// meeting is where two characters meet in the token id.
+type meeting struct {
+	left, right string
+	id          int32
+}
+
+// add notes that a token has the two parts of text side by side.
 func (m *seams) add(left, right string) {
 	const most = 1 << 10 // pairs to note one by one
-	a, okA := wideAt("\xe3\x80"[:3-len(left)]+left, 0, 3)
-	b, okB := wideAt(right+"\x80\x80"[:3-len(right)], 0, 3)
-	if !okA || !okB {
+	if lefts, rights := 1<<max(16-6*len(left), 0), 1<<(18-6*len(right)); lefts*rights > most {
+		m.ragged[left[len(left)-1]&63] |= 1 << (right[0] & 15)
 		return
 	}
-	lefts, rights := uint32(1)<<16>>(6*len(left)), uint32(1)<<(6*(3-len(right)))
-	if lefts*rights > most {
-		m.ragged[a&63] |= 1 << (b >> 12)
-		return
+	for a := range endingIn(left) {
+		for b := range beginningWith(right) {
+			m.join(a, b)
+		}
 	}
-	for x := a; x <= lastWideChar; x += 1 << (6 * len(left)) {
-		for y := b; y < b+rights; y++ {
-			m.join(x, y)
+}
+
+// meetings yields the places in a token where characters that seams knows may
+// meet: what is before it and behind it, of up to three bytes. It is less at the
+// token's own ends, where it stands for all characters that end or begin so.
+func meetings(tok string) iter.Seq2[string, string] {
+	return func(yield func(left, right string) bool) {
+		for i := 1; i < len(tok); i++ {
+			if !isWide(tok[i]) {
+				continue
+			}
+			left, right := tok[max(i-3, 0):i], tok[i:min(i+3, len(tok))]
+			_, okLeft := wideAt(padding[:3-len(left)]+left, 0, 3)
+			_, okRight := wideAt(right+padding[len(right):], 0, 3)
+			if okLeft && okRight && !yield(left, right) {
+				return
+			}
+		}
+	}
+}
+
+// padding is U+2000. Its bytes are the lowest that a character can have at their
+// places.
+const padding = "\xe2\x80\x80"
+
+// endingIn yields the characters whose last bytes are those of s.
+func endingIn(s string) iter.Seq[uint32] {
+	first, _ := wideAt(padding[:3-len(s)]+s, 0, 3)
+	step := uint32(1) << (6 * len(s))
+	return func(yield func(uint32) bool) {
+		for char := first; char < pastChar && yield(char); char += step {
+		}
+	}
+}
+
+// beginningWith yields the characters whose first bytes are those of s.
+func beginningWith(s string) iter.Seq[uint32] {
+	first, _ := wideAt(s+padding[len(s):], 0, 3)
+	n := uint32(1) << (18 - 6*len(s))
+	return func(yield func(uint32) bool) {
+		for char := first; char < first+n && yield(char); char++ {
 		}
 	}
 }
