@@ -46,7 +46,7 @@ func newSplitter(expr string, d pattern.Dialect) (splitter, error) {
 	sc := newScanner()
 	switch expr {
 	case kimiPattern:
-		return (&casePattern{scanner: sc, opening: newOpening(sc), han: true}).next, nil
+		return (&casePattern{scanner: sc, opening: newOpening(sc), notWord: han}).next, nil
 	case o200kPattern:
 		return (&casePattern{scanner: sc, opening: newOpening(sc), slash: true}).next, nil
 	case cl100kPattern:

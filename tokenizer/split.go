@@ -97,11 +97,31 @@ func (sc *scanner) run(s string, i int, mask uint8) int {
 			i++
 			continue
 		}
+		if next := sc.wideRun(s, i, mask); next > i {
+			i = next
+			continue
+		}
 		k, w := sc.wide(s[i:])
 		if k&mask == 0 {
 			break
 		}
 		i += w
+	}
+	return i
+}
+
+// wideRun returns the end of the longest run from i of characters of three bytes
+// that have a bit of mask. It may stop short of characters below U+1000.
+func (sc *scanner) wideRun(s string, i int, mask uint8) int {
+	for i+3 <= len(s) {
+		a, b, c := s[i], s[i+1], s[i+2]
+		if a <= 0xe0 || a >= 0xf0 || b&0xc0 != 0x80 || c&0xc0 != 0x80 {
+			break
+		}
+		if sc.table.Three(a, b, c)&mask == 0 { // surrogates are of no kind
+			break
+		}
+		i += 3
 	}
 	return i
 }

@@ -6,14 +6,80 @@ import (
 )
 
 // Most pieces of most texts are a word in ASCII. They are found here, eight bytes
-// at a time and with few branches; a processor that guesses the way through a
-// word letter by letter guesses wrong once in every word.
+// at a time and with few branches: a processor that guesses the way through a
+// word letter by letter guesses wrong once in every word. Where the next piece
+// begins is known only when this one's end is, so that what is done one after the
+// other counts, and not how much is done beside it.
 
 // Every byte of a word of eight.
 const (
 	ones = 0x0101010101010101
 	tops = 0x80 * ones
 )
+
+// opening says what a byte may be at the beginning of a word.
+type opening [256]uint8
+
+const (
+	// skip is set where the small letters begin one byte later at the earliest:
+	// for a prefix or an upper-case letter.
+	skip = 1 << iota
+	// prefix is what may stand before the letters: any byte of ASCII but a
+	// letter, a number or the end of a line.
+	prefix
+	// capital is an upper-case letter.
+	capital
+)
+
+func newOpening(sc *scanner) *opening {
+	var o opening
+	for b, k := range sc.ascii {
+		switch {
+		case k&upper != 0:
+			o[b] = skip | capital
+		case k&(letter|number) == 0 && !isNewline(byte(b)):
+			o[b] = skip | prefix
+		}
+	}
+	return &o
+}
+
+// word returns the end of a word in ASCII at i: an optional prefix, an optional
+// upper-case letter and as many lower-case letters as there are, but at least
+// one. It is i where there is none, and may be so near the end of s.
+func (o *opening) word(s string, i int) int {
+	if len(s)-i < 8 || s[i] >= utf8.RuneSelf {
+		return i
+	}
+	w := eight(s, i)
+	first, second := o[byte(w)], o[byte(w>>8)]
+	start := int(first&skip + first>>1&(second>>2)) // a capital may follow on a prefix
+	others := notLower(w) >> (8 * start)
+	switch {
+	case others == 0:
+		return lowers(s, i+8)
+	case others&0x80 != 0:
+		return i
+	}
+	return i + start + bits.TrailingZeros64(others)>>3
+}
+
+// anyCase is word for words of letters of any case.
+func (o *opening) anyCase(s string, i int) int {
+	if len(s)-i < 8 || s[i] >= utf8.RuneSelf {
+		return i
+	}
+	w := eight(s, i)
+	start := int(o[byte(w)] >> 1 & 1)
+	others := notLower(w|0x20*ones) >> (8 * start)
+	switch {
+	case others == 0:
+		return asciiLetters(s, i+8)
+	case others&0x80 != 0:
+		return i
+	}
+	return i + start + bits.TrailingZeros64(others)>>3
+}
 
 // lowers returns the end of the run [a-z]* from i.
 func lowers(s string, i int) int {
@@ -55,40 +121,6 @@ func eight(s string, i int) uint64 {
 	b := s[i : i+8]
 	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
 		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
-}
-
-// opening says what a byte of ASCII may be at the beginning of a word: 1 for
-// the optional prefix, which is anything but a letter, a number or the end of a
-// line, and 2 for an upper-case letter.
-type opening [256]uint8
-
-const (
-	isPrefix = 1 << iota
-	isUpper
-)
-
-func newOpening(sc *scanner) *opening {
-	var o opening
-	for b, k := range sc.ascii {
-		switch {
-		case k&upper != 0:
-			o[b] = isUpper
-		case k&(letter|number) == 0 && !isNewline(byte(b)):
-			o[b] = isPrefix
-		}
-	}
-	return &o
-}
-
-// prefix returns where a word that begins at i has its first letter.
-func (o *opening) prefix(s string, i int) int { return i + int(o[s[i]]&isPrefix) }
-
-// capital returns the place behind an upper-case letter at i, or i.
-func (o *opening) capital(s string, i int) int {
-	if i < len(s) {
-		i += int(o[s[i]] >> 1)
-	}
-	return i
 }
 
 // ascii reports whether no character beyond ASCII begins at i.

@@ -20,20 +20,18 @@ import "unicode/utf8"
 type casePattern struct {
 	*scanner
 	*opening
-	han   bool
-	slash bool
+	notWord uint8 // han where [\p{Han}]+ comes first
+	slash   bool
 }
 
 // next is the pattern's splitter.
 func (p *casePattern) next(s string, i int) int {
-	// A word in ASCII, of small letters but for the first.
-	start := p.capital(s, p.prefix(s, i))
-	if end := lowers(s, start); end > start && ascii(s, end) {
+	if end := p.opening.word(s, i); end > i && ascii(s, end) {
 		return contraction(s, end)
 	}
 	k, w := p.kind(s, i)
 	switch {
-	case p.han && k&han != 0:
+	case k&p.notWord != 0:
 		return p.run(s, i+w, han)
 	case k&letter != 0:
 		end, _ := p.word(s, i)
@@ -73,7 +71,7 @@ func (p *casePattern) word(s string, i int) (end int, lowered bool) {
 	for j < len(s) {
 		var w int
 		k, w = p.kind(s, j)
-		if k&(upper|caseless|mark) == 0 || p.han && k&han != 0 {
+		if k&(upper|caseless|mark) == 0 || k&p.notWord != 0 {
 			break
 		}
 		j += w
@@ -104,7 +102,7 @@ func (p *casePattern) lower(s string, i int) int {
 			continue
 		}
 		k, w := p.wide(s[i:])
-		if k&(lower|caseless|mark) == 0 || p.han && k&han != 0 {
+		if k&(lower|caseless|mark) == 0 || k&p.notWord != 0 {
 			break
 		}
 		i += w

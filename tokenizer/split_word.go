@@ -22,8 +22,7 @@ func (p *wordPattern) next(s string, i int) int {
 	if end := contraction(s, i); end > i {
 		return end
 	}
-	start := p.prefix(s, i)
-	if end := asciiLetters(s, start); end > start && ascii(s, end) {
+	if end := p.anyCase(s, i); end > i && ascii(s, end) {
 		return end
 	}
 	k, w := p.kind(s, i)

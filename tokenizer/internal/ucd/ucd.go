@@ -6,7 +6,7 @@
 //
 // The data is kept as one run-length string (table.go, written by mktable) and
 // unpacked on first use into a two-stage table: one lookup for the block of
-// 128 code points, one inside the block. Equal blocks are stored once, so the
+// 64 code points, one inside the block. Equal blocks are stored once, so the
 // whole table stays in the processor's cache.
 package ucd
 
@@ -105,7 +105,7 @@ type Table struct {
 const MaxRune = 0x10ffff
 
 const (
-	blockBits = 7
+	blockBits = 6 // what the last byte of a character of two or three tells
 	blockSize = 1 << blockBits
 )
 
@@ -122,6 +122,11 @@ func (t *Table) At(r rune) uint8 {
 		r = 0xffff // a noncharacter, never assigned
 	}
 	return t.data[int(t.block[r>>blockBits])+int(r&(blockSize-1))]
+}
+
+// Three is At for the character of these three bytes, which it must be.
+func (t *Table) Three(a, b, c byte) uint8 {
+	return t.data[int(t.block[int(a&0x0f)<<6|int(b&0x3f)])+int(c&0x3f)]
 }
 
 // ASCII returns the bytes for the first 128 code points.
