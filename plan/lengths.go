@@ -14,7 +14,9 @@ import (
 // without an end tells that it is longer than that. Lengths takes both into
 // account: it estimates how many answers last longer than any given time (the
 // product-limit estimator of Kaplan and Meier), and takes those that outlast
-// all that have ended to go on ending at the rate seen so far.
+// all that have ended to go on ending as the distribution does that fits best: a
+// log-normal one, which is what most lengths of answers are like, or a Weibull
+// one, which knows of rates that stand still or rise.
 //
 // Times are turned to tokens by the mean speed of the answers that have ended.
 type Lengths struct {
@@ -55,26 +57,20 @@ func (l *Lengths) duration() float64 {
 	slices.Sort(l.ended)
 	slices.Sort(l.going)
 	atRisk, lasting, mean, before := float64(len(l.ended)+len(l.going)), 1.0, 0.0, 0.0
-	risk := 0.0 // time that all of them have spent
 	g := 0
 	for _, d := range l.ended {
 		at := d.Seconds()
 		for g < len(l.going) && l.going[g] < d {
-			risk += l.going[g].Seconds()
 			atRisk--
 			g++
 		}
 		mean += lasting * (at - before)
 		lasting *= 1 - 1/atRisk
 		before = at
-		risk += at
 		atRisk--
 	}
-	for _, d := range l.going[g:] {
-		risk += d.Seconds()
-	}
 	if lasting > 1e-12 {
-		mean += lasting * risk / float64(len(l.ended)) // the rest ends at the rate seen
+		mean += lasting * l.shape().beyond(before)
 	}
 	return math.Max(mean, 0)
 }

@@ -15,12 +15,15 @@ import (
 func TestLengthsEarlyInARun(t *testing.T) {
 	const speed = 40.0 // tokens a second
 	for _, tt := range []struct {
-		name string
-		draw func(*rand.Rand) float64 // seconds
+		name    string
+		seconds float64                  // into the run
+		draw    func(*rand.Rand) float64 // seconds
 	}{
-		{"exponential", func(r *rand.Rand) float64 { return 20 * r.ExpFloat64() }},
-		{"log-normal", func(r *rand.Rand) float64 { return 20 * math.Exp(0.7*r.NormFloat64()) }},
-		{"two kinds", func(r *rand.Rand) float64 {
+		{"exponential", 60, func(r *rand.Rand) float64 { return 20 * r.ExpFloat64() }},
+		{"exponential, in the first round", 25, func(r *rand.Rand) float64 { return 20 * r.ExpFloat64() }},
+		{"log-normal", 60, func(r *rand.Rand) float64 { return 20 * math.Exp(0.7*r.NormFloat64()) }},
+		{"log-normal, in the first round", 25, func(r *rand.Rand) float64 { return 20 * math.Exp(0.5*r.NormFloat64()) }},
+		{"two kinds", 60, func(r *rand.Rand) float64 {
 			if r.IntN(2) == 0 {
 				return 5 + r.Float64()
 			}
@@ -29,7 +32,7 @@ func TestLengthsEarlyInARun(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))
-			const slots, seconds = 500, 60.0
+			const slots = 500
 			truth, n := 0.0, 200_000
 			for range n {
 				truth += tt.draw(r) * speed / float64(n)
@@ -37,10 +40,10 @@ func TestLengthsEarlyInARun(t *testing.T) {
 			var l plan.Lengths
 			naive, ended := 0.0, 0
 			for range slots { // each slot writes one answer after the other
-				for at := 0.0; at < seconds; {
+				for at := 0.0; at < tt.seconds; {
 					took := tt.draw(r)
-					if at+took > seconds {
-						l.Going(span(seconds - at))
+					if at+took > tt.seconds {
+						l.Going(span(tt.seconds - at))
 						break
 					}
 					at += took

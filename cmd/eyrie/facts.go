@@ -17,6 +17,7 @@ type facts struct {
 	state     *progress.State
 	ledger    *ledger.Ledger
 	lengths   map[string]*plan.Lengths // by data set
+	all       plan.Lengths             // of all of them
 	lanes     map[string]*laneFacts
 	reasoning map[string]reasoningFacts // by data set
 	open      map[int64]openAttempt
@@ -29,7 +30,8 @@ type facts struct {
 // reasoningFacts is how much a set's answers reason, of those that say it.
 type reasoningFacts struct {
 	answers int
-	tokens  int64
+	tokens  int64 // of reasoning
+	of      int64 // in all
 }
 
 type openAttempt struct {
@@ -71,7 +73,7 @@ func readFacts(root *os.Root, budget eyrie.Money, enough func(*facts) bool) (*fa
 		}
 	}
 	for _, o := range f.open {
-		f.of(o.set).Going(f.latest.Sub(o.since))
+		f.going(o.set, f.latest.Sub(o.since))
 	}
 	if !f.goesOn {
 		f.ledger.Abandon()
@@ -89,6 +91,12 @@ func (f *facts) of(set string) *plan.Lengths {
 	return l
 }
 
+// going notes an answer that has been under way for a time and has no end.
+func (f *facts) going(set string, since time.Duration) {
+	f.of(set).Going(since)
+	f.all.Going(since)
+}
+
 func (f *facts) lane(name string) *laneFacts {
 	l, ok := f.lanes[name]
 	if !ok {
@@ -104,7 +112,7 @@ func (f *facts) apply(e journal.Entry) {
 	switch r := e.Record.(type) {
 	case *eyrie.SessionRecord:
 		for a, o := range f.open { // the process before was cut off
-			f.of(o.set).Going(f.latest.Sub(o.since))
+			f.going(o.set, f.latest.Sub(o.since))
 			f.lane(o.lane).running--
 			delete(f.open, a)
 		}
@@ -133,16 +141,17 @@ func (f *facts) ended(r *eyrie.EndedRecord) {
 		}
 		l.refused = l.refused || r.Class == "429" || r.Class == "in-band 429"
 		if first > 0 {
-			f.of(r.Set).Going(took)
+			f.going(r.Set, took)
 		}
 		return
 	}
 	f.rows++
 	f.tokens += int64(r.Usage.CompletionTokens)
 	f.of(r.Set).Ended(took, r.Usage.CompletionTokens)
+	f.all.Ended(took, r.Usage.CompletionTokens)
 	if n := r.Usage.ReasoningTokens; n >= 0 {
 		m := f.reasoning[r.Set]
-		f.reasoning[r.Set] = reasoningFacts{m.answers + 1, m.tokens + int64(n)}
+		f.reasoning[r.Set] = reasoningFacts{m.answers + 1, m.tokens + int64(n), m.of + int64(r.Usage.CompletionTokens)}
 	}
 	l.answers++
 	l.tokens += int64(r.Usage.CompletionTokens)
@@ -169,36 +178,89 @@ func (f *facts) slots(m *laneFacts, concurrency int) int {
 }
 
 // waste is the part of attempts that are paid for nothing. A failed one is
-// taken to cost as much as an answer; few attempts say less than the prior.
+// taken to cost as much as an answer; few attempts say less than the prior. Those
+// that are under way say nothing yet.
 func (l *laneFacts) waste() float64 {
 	const prior = 100 // attempts that the prior is worth
-	if l.good == 0 {
-		return 0
-	}
-	return (float64(l.wasted) + prior*plan.PriorWaste) / float64(l.started+prior)
+	return (float64(l.wasted) + prior*plan.PriorWaste) / float64(l.started-l.running+prior)
 }
 
 // enoughAnswers is how many answers a measurement needs to count for more than
 // what was taken for granted before.
 const enoughAnswers = 20
 
-// laneInputs says what is known of the lanes' speed: from the run, the list of
-// endpoints, or nothing.
+// length is the mean length of a set's answers, where the run has enough of them.
+// It leans towards that of all sets' answers, by less the more there are.
+func (f *facts) length(set string) (mean float64, ok bool) {
+	const lean = enoughAnswers / 2
+	own := f.lengths[set]
+	if own == nil || own.N() < enoughAnswers {
+		return 0, false
+	}
+	n := float64(own.N())
+	return (n*own.Mean() + lean*f.all.Mean()) / (n + lean), true
+}
+
+// shown is how much of an answer of a set later prompts hold, in the mean: what is
+// not reasoning. Where the set has few answers, those of all sets tell. It is 0
+// where the run does not.
+func (f *facts) shown(set string, answer float64) float64 {
+	r := f.reasoning[set]
+	if r.answers < enoughAnswers {
+		r = reasoningFacts{}
+		for _, x := range f.reasoning {
+			r.answers += x.answers
+			r.tokens += x.tokens
+			r.of += x.of
+		}
+	}
+	if r.answers < enoughAnswers || r.of == 0 {
+		return 0
+	}
+	return answer * (1 - float64(r.tokens)/float64(r.of))
+}
+
+// laneInputs says what is known of the lanes: from the run, once it has enough
+// answers and has asked them, or else from the list of endpoints, or nothing. The
+// price of a job hangs on which lanes take how much of it, and that shows in what
+// each was asked long before the slower ones have many answers.
 func (f *facts) laneInputs(lanes []*eyrie.Lane, concurrency int) []plan.LaneInput {
 	var out []plan.LaneInput
 	for _, l := range lanes {
 		in := plan.LaneInput{Lane: l, Speed: l.Health.Throughput, Wait: l.Health.Latency, Source: plan.FromList, Waste: plan.PriorWaste, Slots: l.AtOnce}
-		if m := f.lanes[l.Name()]; m != nil && m.answers >= enoughAnswers && m.writing > 0 {
-			in.Speed = float64(m.tokens) / m.writing.Seconds()
-			in.Wait = m.wait / time.Duration(m.answers)
-			in.Source = plan.FromRun
-			in.Cached = float64(m.cached) / float64(max(1, m.prompt))
-			in.Waste = m.waste()
-			in.Slots = f.slots(m, concurrency)
+		if m := f.lanes[l.Name()]; m != nil && m.started > 0 && f.rows >= enoughAnswers {
+			in.Slots, in.Waste = f.slots(m, concurrency), m.waste()
+			if m.prompt > 0 {
+				in.Cached = float64(m.cached) / float64(m.prompt)
+			}
+			if speed, wait := f.pace(m); speed > 0 {
+				in.Speed, in.Wait, in.Source = speed, wait, plan.FromRun
+			}
 		}
 		out = append(out, in)
 	}
 	return out
+}
+
+// pace is how many tokens a second an answer of a lane gets, and how long it
+// waits for the first. Where the lane has few answers, those of all lanes stand
+// for the ones that are missing.
+func (f *facts) pace(m *laneFacts) (speed float64, wait time.Duration) {
+	var all laneFacts
+	for _, l := range f.lanes {
+		all.answers += l.answers
+		all.tokens += l.tokens
+		all.wait += l.wait
+		all.writing += l.writing
+	}
+	few := float64(max(0, enoughAnswers-m.answers)) / float64(max(1, all.answers))
+	answers := float64(m.answers) + few*float64(all.answers)
+	writing := m.writing.Seconds() + few*all.writing.Seconds()
+	if answers == 0 || writing <= 0 {
+		return 0, 0
+	}
+	speed = (float64(m.tokens) + few*float64(all.tokens)) / writing
+	return speed, time.Duration((float64(m.wait) + few*float64(all.wait)) / answers)
 }
 
 // left is what the budget has left for what is to be done, once the bills that

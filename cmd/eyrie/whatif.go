@@ -83,8 +83,10 @@ func (v *workload) whatIf(f *facts, now *plan.Forecast) []change {
 	if job.Sampling.Thinking {
 		add("thinking off", func(in *plan.Input) {
 			for i := range in.Sets {
-				in.Sets[i].OutputTokens = v.unthinking(i, f, in.Sets[i].OutputTokens)
-				in.Sets[i].PromptTokens = v.sets[i].prompt(&in.Sets[i], f.state.Set(in.Sets[i].Name).PromptTokens)
+				set := &in.Sets[i]
+				shown := f.shown(set.Name, set.OutputTokens)
+				set.OutputTokens = v.unthinking(i, f, set.OutputTokens)
+				set.PromptTokens = v.sets[i].prompt(set, f.state.Set(set.Name).PromptTokens, shown)
 			}
 		})
 	}
@@ -112,6 +114,6 @@ func (v *workload) unthinking(i int, f *facts, with float64) float64 {
 	if x.reasoning { // how much of its own answers that is was not counted
 		return min(with, plan.PriorOutput)
 	}
-	n, _ := x.output(nil, f.state.Set(""), plain)
+	n, _ := x.output(new(facts), "", plain)
 	return min(with, n)
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/eyrie-ai/eyrie/dataset"
 	"github.com/eyrie-ai/eyrie/dispatch"
 	"github.com/eyrie-ai/eyrie/plan"
-	"github.com/eyrie-ai/eyrie/progress"
 )
 
 // workload is what the job's data sets hold, read once and good for any number
@@ -22,10 +21,23 @@ type workload struct {
 // order, and how long its own answers are.
 type setLoad struct {
 	generations int
-	prompts     []int32 // tokens of each generation's prompt, as far as they were counted
-	own         int     // answers it brings along
-	ownTokens   int64   // in all
-	reasoning   bool    // some of them reason first
+	prompts     []promptLoad // each generation's, as far as they were counted
+	own         int          // answers it brings along
+	ownTokens   int64        // in all
+	reasoning   bool         // some of them reason first
+}
+
+// promptLoad is the tokens of a prompt, and of them those of earlier answers, which
+// are the data set's own as long as the model's are not there.
+type promptLoad struct{ tokens, earlier, answers int32 }
+
+// with is how many tokens the prompt has with earlier answers of a mean length; 0
+// leaves it with the data set's own.
+func (p promptLoad) with(answer float64) float64 {
+	if answer <= 0 {
+		return float64(p.tokens)
+	}
+	return float64(p.tokens-p.earlier) + float64(p.answers)*(answer+messageOverhead)
 }
 
 // workload reads the data sets. Of each set the prompts of at most so many rows
@@ -73,7 +85,8 @@ func (v *setLoad) count(m *modelFolder, p *eyrie.Prompt, sampling eyrie.Sampling
 	if err != nil {
 		return // given up by name when its turn comes
 	}
-	v.prompts = append(v.prompts, int32(n))
+	load := promptLoad{tokens: int32(n)}
+	v.prompts = append(v.prompts, load)
 	asked := 1
 	rest := p.Messages[len(p.Turn(0)):]
 	for i := range rest {
@@ -92,10 +105,12 @@ func (v *setLoad) count(m *modelFolder, p *eyrie.Prompt, sampling eyrie.Sampling
 			if i == len(rest)-1 {
 				break // nothing is asked after it
 			}
+			load.earlier += int32(said)
+			load.answers++
 		}
-		n += said
+		load.tokens += int32(said)
 		if asked < p.Turns() && msg.Role != eyrie.Assistant && (i == len(rest)-1 || rest[i+1].Role == eyrie.Assistant) {
-			v.prompts = append(v.prompts, int32(n))
+			v.prompts = append(v.prompts, load)
 			asked++
 		}
 	}
@@ -115,33 +130,34 @@ func (v *workload) input(i int, f *facts) plan.SetInput {
 		in.TooLong, in.LongestPrompt = n*d.Samples, most
 		in.Generations -= in.TooLong
 	}
-	in.OutputTokens, in.Source = x.mean(f.lengths[d.Name], have, v.s.job.Mix())
-	in.PromptTokens = x.prompt(&in, have.PromptTokens)
+	in.OutputTokens, in.Source = x.mean(f, d.Name, v.s.job.Mix())
+	in.PromptTokens = x.prompt(&in, have.PromptTokens, f.shown(d.Name, in.OutputTokens))
 	return in
 }
 
 // mean is how long an answer is taken to be among the rows of a mix, and why.
-func (v *setLoad) mean(run *plan.Lengths, have progress.Set, m *eyrie.Mix) (tokens float64, why plan.Source) {
+func (v *setLoad) mean(f *facts, set string, m *eyrie.Mix) (tokens float64, why plan.Source) {
 	var total float64
 	for i := range m.Parts {
-		n, source := v.output(run, have, m.Parts[i].Sampling)
+		n, source := v.output(f, set, m.Parts[i].Sampling)
 		w := float64(m.Parts[i].Weight)
 		tokens, total, why = tokens+w*n, total+w, source
 	}
 	return tokens / total, why
 }
 
-// output is how long an answer of a sampling is taken to be, and why.
-func (v *setLoad) output(run *plan.Lengths, have progress.Set, s eyrie.Sampling) (float64, plan.Source) {
+// output is how long an answer of a sampling is taken to be, and why. What a run
+// has answered of other sets tells more than a prior does.
+func (v *setLoad) output(f *facts, set string, s eyrie.Sampling) (float64, plan.Source) {
 	longest := float64(s.MaxTokens)
-	if run != nil && run.N() >= enoughAnswers {
-		return min(run.Mean(), longest), plan.FromRun
-	}
-	if have.Rows >= enoughAnswers {
-		return float64(have.CompletionTokens) / float64(have.Rows), plan.FromRun
+	if mean, ok := f.length(set); ok {
+		return min(mean, longest), plan.FromRun
 	}
 	if v.own >= enoughAnswers && (v.reasoning || !bool(s.Thinking)) {
 		return min(float64(v.ownTokens)/float64(v.own), longest), plan.FromSet
+	}
+	if f.all.N() >= enoughAnswers {
+		return min(f.all.Mean(), longest), plan.FromRun
 	}
 	prior := plan.PriorOutput
 	if v.own >= enoughAnswers {
@@ -160,8 +176,8 @@ func (v *setLoad) tooLong(lanes []*eyrie.Lane, maxTokens int) (n, most int) {
 	for _, l := range lanes {
 		most = max(most, l.LongestPrompt(maxTokens))
 	}
-	for _, tokens := range v.prompts {
-		if int(tokens) > most {
+	for _, p := range v.prompts {
+		if int(p.tokens) > most {
 			n++
 		}
 	}
@@ -172,18 +188,20 @@ func (v *setLoad) tooLong(lanes []*eyrie.Lane, maxTokens int) (n, most int) {
 }
 
 // prompt is the mean prompt of the generations that come next: of as many as
-// are needed behind those that are done, in their order.
-func (v *setLoad) prompt(in *plan.SetInput, doneTokens int64) float64 {
+// are needed behind those that are done, in their order. Later turns hold earlier
+// answers of a mean length; 0 says that nothing is known of it.
+func (v *setLoad) prompt(in *plan.SetInput, doneTokens int64, answer float64) float64 {
 	if len(v.prompts) == 0 {
 		return 0
 	}
 	sum := func(n int) (total float64) {
 		whole := n / len(v.prompts) // rounds of all of them, for further samples
-		for i, t := range v.prompts {
+		for i, p := range v.prompts {
+			t := p.with(answer)
 			if i < n%len(v.prompts) {
-				total += float64(t)
+				total += t
 			}
-			total += float64(whole) * float64(t)
+			total += float64(whole) * t
 		}
 		return total
 	}
