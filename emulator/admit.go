@@ -155,6 +155,10 @@ func (x *exchange) try(e *endpoint) *refusal {
 		x.Endpoint = e.tag
 		return refused
 	}
+	if at := x.q.unreasoned(); at >= 0 && x.Thinking && x.scenario.limits(e.tag).Reasoned {
+		x.Endpoint = e.tag
+		return relayed(400, e.provider, fmt.Sprintf("thinking is enabled but reasoning_content is missing in assistant tool call message at index %d", at), nil)
+	}
 	wait, refused := x.enter(e, time.Now())
 	x.Endpoint = e.tag
 	if refused != nil {

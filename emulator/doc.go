@@ -81,6 +81,8 @@
 //	  .others               0      places that other customers take, at most
 //	  .queue                0      wait for a place before a 429
 //	  .retry_after          ""     the 429's Retry-After: seconds or date:SECONDS
+//	  .reasoned             false  thinking, refuses a call of a tool in the history that
+//	                               has no reasoning, not even an empty one
 //	  .overrun              0      times max_tokens that it writes; 0 obeys
 //	  .zdr                  false  retains nothing: it is in /endpoints/zdr
 //	  .trains               false  data_collection deny leaves it out

@@ -286,6 +286,20 @@ func (q *chatRequest) conversation(keepArguments bool) kimi.Value {
 	return messages
 }
 
+// unreasoned is the place of the first message that calls tools and says nothing
+// of its reasoning, not even that there was none; -1 when there is none.
+func (q *chatRequest) unreasoned() int {
+	return slices.IndexFunc(q.messages.Items, func(m kimi.Value) bool {
+		calls, _ := m.Get("tool_calls")
+		said := false
+		for _, name := range []string{"reasoning_content", "reasoning", "reasoning_details"} {
+			v, ok := m.Get(name)
+			said = said || ok && v.Kind != 'n'
+		}
+		return m.Str("role") == "assistant" && calls.Truthy() && !said
+	})
+}
+
 func upstreamMessage(m kimi.Value, keepArguments bool) kimi.Value {
 	out := kimi.Value{Kind: '{'}
 	reasoning := ""

@@ -71,6 +71,7 @@ type Limits struct {
 	RetryAfter  string        `yaml:"retry_after"`   // of the 429: seconds, "date:SECONDS", "" for no header
 	ZDR         bool          `yaml:"zdr"`           // retains nothing: it is in /endpoints/zdr
 	Trains      bool          `yaml:"trains"`        // keeps or trains on prompts: data_collection deny leaves it out
+	Reasoned    bool          `yaml:"reasoned"`      // thinking, it refuses calls of tools in the history that have no reasoning member
 	Overrun     int           `yaml:"overrun"`       // ignores max_tokens and writes this many times as much; 0: obeys
 }
 

@@ -71,6 +71,15 @@ func maxTokens(n int) func(*eyrie.Request) {
 	return func(r *eyrie.Request) { r.Sampling.MaxTokens = n }
 }
 
+// loop makes the request one that goes on after a call of a tool, of which nobody
+// knows what was thought before it.
+func loop(r *eyrie.Request) {
+	weather(r)
+	r.Generation.Messages = append(r.Generation.Messages,
+		eyrie.Message{Role: eyrie.Assistant, ToolCalls: []eyrie.ToolCall{{ID: "functions.get_weather:0", Name: "get_weather", Arguments: `{"city":"Ulm"}`}}},
+		eyrie.Message{Role: eyrie.ToolRole, Content: "rain", ToolCallID: "functions.get_weather:0"})
+}
+
 // dearer makes the request one whose price list is out of date.
 func dearer(r *eyrie.Request) {
 	lane := *r.Lane
@@ -142,6 +151,7 @@ var problems = []problem{
 	{"P46", "reasoning_content", fault("content", "reasoning_content"), nil, "", 0, yes, all},
 	{"P46", "reasoning_details", fault("content", "details_only"), nil, "", 0, yes, all},
 	{"P47", "reasoning_content is missing", status("http", 400, "thinking is enabled but reasoning_content is missing in assistant tool call message at index 2"), nil, "400", giveUp, no, nothing},
+	{"P47", "a history of calls without reasoning", emulator.Fault{}, loop, "", 0, yes, all},
 	{"P49", "refused upstream", status("http", 400, "Reasoning is mandatory for this endpoint and cannot be disabled."), notThinking, "400", elsewhere, no, nothing},
 	{"P50", "max_tokens overrun 25 times", emulator.Fault{Kind: "overrun", Factor: 25}, maxTokens(200), openrouter.ClassOverrun, elsewhere, unknown, part},
 	{"P50", "max_tokens overrun a little", emulator.Fault{Kind: "overrun", Factor: 2}, maxTokens(500), openrouter.ClassOverrun, elsewhere, yes, all},
@@ -272,6 +282,7 @@ func (p *problem) play(t *testing.T) {
 	}
 	w := newWorld(t, func(s *emulator.Scenario, c *openrouter.Config) {
 		s.Text.ToolCall = 1
+		s.Endpoints = map[string]emulator.Limits{atlas: {Reasoned: true}}
 		c.Limits = openrouter.Limits{FirstContent: 90 * time.Second, Silence: 40 * time.Second, Whole: time.Hour}
 	}, faults...)
 	r := request(w.lanes[atlas])

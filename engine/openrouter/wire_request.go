@@ -35,7 +35,7 @@ type chatMessage struct {
 	Role       eyrie.Role     `json:"role"`
 	Name       string         `json:"name,omitzero"`
 	Content    *string        `json:"content"`
-	Reasoning  string         `json:"reasoning,omitzero"`
+	Reasoning  *string        `json:"reasoning,omitzero"`
 	ToolCalls  []chatToolCall `json:"tool_calls,omitzero"`
 	ToolCallID string         `json:"tool_call_id,omitzero"`
 }
@@ -112,7 +112,13 @@ func (c *Client) chatBody(r *eyrie.Request) ([]byte, error) {
 	}
 	for i := range r.Generation.Messages {
 		m := &r.Generation.Messages[i]
-		out := chatMessage{Role: m.Role, Name: m.Name, Content: &m.Content, Reasoning: m.Reasoning, ToolCallID: m.ToolCallID}
+		out := chatMessage{Role: m.Role, Name: m.Name, Content: &m.Content, ToolCallID: m.ToolCallID}
+		if m.Reasoning != "" || bool(s.Thinking) && len(m.ToolCalls) > 0 {
+			// Endpoints that think refuse a call of a tool without the reasoning
+			// before it. Where a conversation has none, or a template would leave
+			// it out, an empty one says the same to the template as its absence.
+			out.Reasoning = &m.Reasoning
+		}
 		for _, t := range m.ToolCalls {
 			out.ToolCalls = append(out.ToolCalls, chatToolCall{t.ID, "function", chatFunction{t.Name, t.Arguments}})
 		}
