@@ -58,8 +58,9 @@ var imports = map[string][]string{
 	"engine/*": {".", "engine/internal/*", "internal/sse", "route"},
 
 	"engine/internal/chunk":  {},
+	"engine/internal/h1":     {"engine/internal/stream"},
 	"engine/internal/h2":     {"engine/internal/stream"},
-	"engine/internal/server": {".", "engine/internal/chunk", "engine/internal/stream", "internal/sse"},
+	"engine/internal/server": {".", "engine/internal/chunk", "engine/internal/h1", "engine/internal/stream", "internal/sse"},
 	"engine/internal/stream": {},
 
 	"dataset/internal/*": {},
@@ -121,14 +122,14 @@ var world = map[string][]string{
 	"math/rand":     {"dispatch", "emulator", "internal/faultfs", "tokenizer/internal/oracle"},
 	"net":           {"cmd/eyrie", "demo", "emulator", "engine/*", "engine/internal/*", "internal/enginetest", "internal/memnet"},
 	"net/netip":     {"engine/*", "internal/config"}, // these two only read names
-	"net/url":       {"engine/*", "engine/internal/server", "internal/config"},
+	"net/url":       {"engine/*", "engine/internal/h1", "engine/internal/server", "internal/config"},
 	"os": {
 		"chat", "cmd/eyrie", "dataset", "demo", "emulator", "export", "harvest", "internal/config", "internal/durable",
 		"internal/enginetest", "internal/faultfs", "internal/memnet", "internal/testvocab", "journal", "tokenizer", "tokenizer/internal/oracle", "tokenizer/internal/ucd/mktable",
 	},
 	"os/exec":   {"demo", "internal/testvocab", "tokenizer/internal/oracle"},
 	"os/signal": {"cmd/eyrie", "demo"},
-	"syscall":   {"cmd/eyrie", "demo", "engine/internal/stream", "internal/durable"},
+	"syscall":   {"cmd/eyrie", "demo", "engine/internal/h1", "engine/internal/stream", "internal/durable"},
 }
 
 // calls says which packages may call what. Time, chance and the environment

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/eyrie-ai/eyrie"
+	"github.com/eyrie-ai/eyrie/engine/internal/h1"
 	"github.com/eyrie-ai/eyrie/engine/internal/h2"
 	"github.com/eyrie-ai/eyrie/engine/internal/stream"
 	"github.com/eyrie-ai/eyrie/internal/sse"
@@ -70,6 +71,7 @@ type attempt struct {
 	conn   atomic.Pointer[net.Conn]
 	water  *stream.LowWater
 	ready  <-chan struct{} // see [stream.Gatherer.Ready]
+	full   func() bool     // see [stream.Gatherer.Full]
 	left   bool            // the consumer left the loop
 	done   bool            // the end of the stream, or of a whole body, was seen
 	cached bool            // the vendor says that it answered from its cache
@@ -93,15 +95,21 @@ func (a *attempt) run(ctx context.Context) *eyrie.Error {
 		return e
 	}
 	defer resp.Body.Close()
-	if b, ok := resp.Body.(h2.Body); ok {
+	body := resp.Body // the rest of the response is not needed until the end
+	switch b := body.(type) {
+	case h2.Body:
 		a.ready = b.Ready()
-	} else if c := a.conn.Load(); c != nil { // one stream a connection
-		a.water = stream.NewLowWater(*c)
+	case h1.Body:
+		a.water, a.full = b.Water(), b.Full
+	default:
+		if c := a.conn.Load(); c != nil { // one stream a connection
+			a.water = stream.NewLowWater(*c)
+		}
 	}
 	e = a.receive(ctx, resp)
 	a.answer.Elapsed = time.Since(a.began)
 	if a.done {
-		a.hangUp(resp.Body)
+		a.hangUp(body)
 	}
 	return e
 }
@@ -207,7 +215,7 @@ func isStream(resp *http.Response, head []byte) bool {
 // events takes the events of a stream to its end.
 func (a *attempt) events(ctx context.Context, body io.Reader) *eyrie.Error {
 	g := stream.NewGatherer(ctx, body, min(a.client.cfg.Gather, a.client.cfg.Limits.Silence/4), a.water)
-	g.Ready = a.ready
+	g.Ready, g.Full = a.ready, a.full
 	events := sse.NewReader(g, maxEvent)
 	for !a.done && !a.billedError() {
 		ev, err := events.Next()

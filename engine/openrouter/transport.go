@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/eyrie-ai/eyrie/engine/internal/h1"
 	"github.com/eyrie-ai/eyrie/engine/internal/h2"
 	"github.com/eyrie-ai/eyrie/engine/internal/stream"
 )
@@ -39,22 +40,22 @@ func newHTTP(cfg *Config, origin *url.URL) *http.Client {
 		t.Proxy = http.ProxyFromEnvironment
 	}
 	return &http.Client{
-		Transport: shared(cfg, origin, dial, t),
+		Transport: slow(cfg, origin, dial, t),
 		// The key must not follow a redirect to another host.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
-// shared returns a transport on whose connections many streams run, unless a
-// proxy stands between: t knows how to talk to those.
-func shared(cfg *Config, origin *url.URL, dial dialer, t *http.Transport) http.RoundTripper {
-	if origin.Scheme != "https" {
-		return t
-	}
+// slow returns a transport that is made for thousands of slow answers, unless
+// a proxy stands between: t knows how to talk to those.
+func slow(cfg *Config, origin *url.URL, dial dialer, t *http.Transport) http.RoundTripper {
 	if t.Proxy != nil {
 		if p, err := t.Proxy(&http.Request{URL: origin}); p != nil || err != nil {
 			return t
 		}
+	}
+	if origin.Scheme == "http" {
+		return &h1.Transport{Host: origin.Host, Dial: dial, Connect: cfg.Limits.Connect, Idle: t.IdleConnTimeout, Fallback: t}
 	}
 	return &h2.Transport{
 		Host: origin.Host, Dial: dial, TLS: cfg.TLS, Connect: cfg.Limits.Connect,

@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/eyrie-ai/eyrie"
+	"github.com/eyrie-ai/eyrie/engine/internal/h1"
 	"github.com/eyrie-ai/eyrie/engine/internal/stream"
 	"github.com/eyrie-ai/eyrie/internal/sse"
 )
@@ -93,9 +94,11 @@ type attempt struct {
 	watch  *stream.Watch
 	draft  *Draft
 
-	conn atomic.Pointer[net.Conn]
-	left bool // the consumer left the loop
-	done bool // the end of the stream, or of a whole body, was seen
+	conn  atomic.Pointer[net.Conn]
+	water *stream.LowWater
+	full  func() bool // see [stream.Gatherer.Full]
+	left  bool        // the consumer left the loop
+	done  bool        // the end of the stream, or of a whole body, was seen
 }
 
 func (a *attempt) prepare(ask func() (*Ask, error)) *eyrie.Error {
@@ -126,9 +129,15 @@ func (a *attempt) run(ctx context.Context) *eyrie.Error {
 		return e
 	}
 	defer resp.Body.Close()
+	body := resp.Body // the rest of the response is not needed until the end
+	if b, ok := body.(h1.Body); ok {
+		a.water, a.full = b.Water(), b.Full
+	} else if c := a.conn.Load(); c != nil {
+		a.water = stream.NewLowWater(*c)
+	}
 	e = a.receive(ctx, resp)
 	if a.done {
-		a.hangUp(resp.Body)
+		a.hangUp(body)
 	}
 	return e
 }
@@ -181,11 +190,8 @@ func (a *attempt) receive(ctx context.Context, resp *http.Response) *eyrie.Error
 
 // events takes the events of a stream to its end.
 func (a *attempt) events(ctx context.Context, body io.Reader) *eyrie.Error {
-	var water *stream.LowWater
-	if c := a.conn.Load(); c != nil {
-		water = stream.NewLowWater(*c)
-	}
-	g := stream.NewGatherer(ctx, body, min(a.client.Gather, a.client.Limits.Silence/4), water)
+	g := stream.NewGatherer(ctx, body, min(a.client.Gather, a.client.Limits.Silence/4), a.water)
+	g.Full = a.full
 	events := sse.NewReader(g, maxEvent)
 	for !a.done {
 		ev, err := events.Next()

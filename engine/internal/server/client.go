@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/eyrie-ai/eyrie"
+	"github.com/eyrie-ai/eyrie/engine/internal/h1"
 	"github.com/eyrie-ai/eyrie/engine/internal/stream"
 )
 
@@ -65,12 +66,12 @@ func New(cfg Config, d Dialect) (*Client, error) {
 		cfg.UserAgent = "eyrie"
 	}
 	cfg.Limits = cfg.Limits.WithDefaults()
-	return &Client{Config: cfg, dialect: d, http: newHTTP(&cfg), model: cfg.Model, flying: map[*attempt]struct{}{}}, nil
+	return &Client{Config: cfg, dialect: d, http: newHTTP(&cfg, u), model: cfg.Model, flying: map[*attempt]struct{}{}}, nil
 }
 
 // newHTTP makes a connection for every request that runs at once: these
 // servers speak HTTP/1.1.
-func newHTTP(cfg *Config) *http.Client {
+func newHTTP(cfg *Config, origin *url.URL) *http.Client {
 	streams := max(cfg.MaxStreams, 16)
 	dial := cfg.Dial
 	if dial == nil {
@@ -96,8 +97,14 @@ func newHTTP(cfg *Config) *http.Client {
 	if cfg.Dial == nil {
 		t.Proxy = http.ProxyFromEnvironment
 	}
+	var slow http.RoundTripper = &h1.Transport{Host: origin.Host, Dial: dial, Connect: connect, Idle: t.IdleConnTimeout, Fallback: t}
+	if t.Proxy != nil {
+		if p, err := t.Proxy(&http.Request{URL: origin}); p != nil || err != nil {
+			slow = t // which knows how to talk to proxies
+		}
+	}
 	return &http.Client{
-		Transport: t,
+		Transport: slow,
 		// The key must not follow a redirect to another host.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}

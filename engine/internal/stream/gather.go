@@ -22,6 +22,9 @@ const (
 type Gatherer struct {
 	// Ready, where there is one, receives when waiting longer is of no use.
 	Ready <-chan struct{}
+	// Full, where there is one, says whether the last read of src found more
+	// than there was room for; else one that filled its buffer did.
+	Full func() bool
 
 	ctx    context.Context
 	src    io.Reader
@@ -61,6 +64,9 @@ func (g *Gatherer) Read(p []byte) (int, error) {
 	}
 	n, err := g.src.Read(p)
 	g.full = n == len(p)
+	if g.Full != nil {
+		g.full = g.Full()
+	}
 	return n, err
 }
 
