@@ -13,6 +13,10 @@
 // soonest. With a deadline they do no more than what the free ones cannot do in
 // that time.
 //
+// Where answers that the cap cuts off are asked for again, those are paid for at
+// the length of the cap beside the ones that come of it: as many as the run had, or
+// before it as many as are longer by chance than the cap, given their mean.
+//
 // What is not known is taken from the priors below, and a forecast says where
 // it did so. What a run has measured takes their place: see [Lengths] for why
 // the mean of the answers so far is not what the answers to come are like.

@@ -39,6 +39,9 @@ type SetInput struct {
 	PromptTokens float64 `json:"prompt_tokens"`
 	OutputTokens float64 `json:"output_tokens"`
 	Source       Source  `json:"output_from"` // of OutputTokens
+	// Cut is the part of answers that the cap cuts off, where those are asked for
+	// again. It is taken from OutputTokens unless the Source is the run.
+	Cut float64 `json:"cut,omitzero"`
 }
 
 // LaneInput is a lane with what is known of its ways.
@@ -62,6 +65,7 @@ type Input struct {
 	Lanes       []LaneInput // in order of preference; at least one
 	Left        eyrie.Money // what the budget has left
 	MaxTokens   int
+	AskAgain    bool // an answer that MaxTokens cuts off is paid for and asked for again
 	Concurrency int
 	Fit         Fit
 	Deadline    time.Duration // 0: as soon as can be
@@ -150,6 +154,12 @@ func (f *Forecast) Missing() eyrie.Money {
 func Make(in Input) *Forecast {
 	f := &Forecast{Input: in}
 	for _, s := range in.Sets {
+		if s.Source != FromRun || !in.AskAgain {
+			s.Cut = 0
+			if in.AskAgain {
+				s.Cut = priorCut(s.OutputTokens, in.MaxTokens)
+			}
+		}
 		f.Sets = append(f.Sets, need(s))
 		f.ToGo += f.Sets[len(f.Sets)-1].wanted()
 	}
@@ -172,6 +182,15 @@ func need(in SetInput) SetForecast {
 	}
 	s.PromptToGo = int64(float64(s.Needed) * in.PromptTokens)
 	return s
+}
+
+// priorCut is the part of answers that is longer than a cap, by their mean: it
+// takes their lengths to be spread as those of things that end by chance.
+func priorCut(mean float64, maxTokens int) float64 {
+	if mean <= 0 {
+		return 0
+	}
+	return math.Exp(-float64(maxTokens) / mean)
 }
 
 // wanted is the output that is lacking and that the prompts can give.
@@ -290,7 +309,10 @@ func (f *Forecast) split() {
 	}
 	f.Bought, f.Made = int64(math.Round(bought)), int64(math.Round(made))
 	f.Tokens = min(f.ToGo, f.Bought+f.Made)
-	seconds := 0.0
+	seconds, more := 0.0, 1.0
+	if all := f.work(); all.brings > 0 { // what is cut off takes its time, too
+		more = float64(all.out) / float64(all.brings)
+	}
 	for i := range f.Lanes {
 		l := &f.Lanes[i]
 		part, of := bought, paid
@@ -301,8 +323,8 @@ func (f *Forecast) split() {
 			continue
 		}
 		l.Tokens = int64(math.Round(part * l.Rate / of))
-		l.Works = duration(part / of)
-		seconds = max(seconds, part/of)
+		l.Works = duration(more * part / of)
+		seconds = max(seconds, more*part/of)
 	}
 	f.Finish = duration(seconds)
 	if f.Deadline > 0 {
@@ -320,25 +342,34 @@ func duration(seconds float64) time.Duration {
 // perToken is what an output token costs on a lane, its prompt included, in
 // the smallest unit of money.
 func (f *Forecast) perToken(l *LaneForecast) float64 {
-	var all work
-	for i := range f.Sets {
-		w := f.Sets[i].work(1)
-		all = work{all.requests + w.requests, all.in + w.in, all.out + w.out}
-	}
-	if all.out == 0 {
+	all := f.work()
+	if all.brings == 0 {
 		return 0
 	}
-	return float64(f.cost(&l.LaneInput, all, l.Cached, l.Waste)) / float64(all.out)
+	return float64(f.cost(&l.LaneInput, all, l.Cached, l.Waste)) / float64(all.brings)
 }
 
 // work is what is to be paid for: requests, and tokens of prompts and of
-// completions.
-type work struct{ requests, in, out int64 }
+// completions, and how many of those it brings.
+type work struct{ requests, in, out, brings int64 }
 
-// work is a part of what the set lacks.
-func (s *SetForecast) work(part float64) work {
-	of := func(n int64) int64 { return int64(part * float64(n)) }
-	return work{of(int64(s.Needed)), of(s.PromptToGo), of(s.wanted())}
+// work is all that the sets lack.
+func (f *Forecast) work() (all work) {
+	for i := range f.Sets {
+		w := f.part(&f.Sets[i], 1)
+		all = work{all.requests + w.requests, all.in + w.in, all.out + w.out, all.brings + w.brings}
+	}
+	return all
+}
+
+// part is a part of what a set lacks. What is cut off is paid for once more, at
+// the length of the cap.
+func (f *Forecast) part(s *SetForecast, share float64) work {
+	of := func(n float64) int64 { return int64(share * n) }
+	again, wanted := float64(s.Needed)*s.Cut, float64(s.wanted())
+	return work{
+		of(float64(s.Needed) + again), of(float64(s.PromptToGo) * (1 + s.Cut)), of(wanted + again*float64(f.MaxTokens)), of(wanted),
+	}
 }
 
 // cost prices work on a lane. How much of it is reasoning nobody knows: where
@@ -369,9 +400,9 @@ func (f *Forecast) price() {
 				continue
 			}
 			l := &f.Lanes[j].LaneInput
-			part := s.work(w)
+			part := f.part(s, w)
 			p := Part{
-				Lane: l.Lane.Tag, Tokens: part.out,
+				Lane: l.Lane.Tag, Tokens: part.brings,
 				Low: f.cost(l, part, 1, 0), Expected: f.cost(l, part, l.Cached, l.Waste), Worst: f.dearest(l, part),
 			}
 			p.Low, p.Worst = min(p.Low, p.Expected), max(p.Worst, p.Expected)

@@ -148,6 +148,43 @@ func TestFeesAndReasoningArePriced(t *testing.T) {
 	}
 }
 
+// TestAnswersAskedForAgain are paid for twice, once at the length of the cap, and
+// take the time of it.
+func TestAnswersAskedForAgain(t *testing.T) {
+	l := lane(t, "0.000001", "0.000002", "")
+	for _, tt := range []struct {
+		name string
+		in   plan.SetInput
+		cut  float64
+	}{
+		{"by their mean", plan.SetInput{OutputTokens: 500}, math.Exp(-2)},
+		{"as measured", plan.SetInput{OutputTokens: 500, Source: plan.FromRun, Cut: 0.25}, 0.25},
+		{"a guess is no measurement", plan.SetInput{OutputTokens: 500, Source: plan.FromSet, Cut: 0.25}, math.Exp(-2)},
+		{"none is cut", plan.SetInput{OutputTokens: 500, Source: plan.FromRun}, 0},
+	} {
+		tt.in.Target, tt.in.Generations, tt.in.PromptTokens = 500_000, 2000, 100
+		in := job(100*eyrie.Dollar, []plan.SetInput{tt.in}, l)
+		once := plan.Make(in)
+		in.AskAgain = true
+		again := plan.Make(in)
+		if s := again.Sets[0]; math.Abs(s.Cut-tt.cut) > 1e-9 || once.Sets[0].Cut != 0 || s.Needed != 1000 || again.Tokens != 500_000 || again.Lanes[0].Tokens != 500_000 {
+			t.Errorf("%s: cut %v, then %v; %d needed for %d tokens", tt.name, once.Sets[0].Cut, s.Cut, s.Needed, again.Tokens)
+		}
+		// 1000 prompts of 100 tokens, and 1000 completions at the cap, for each cut.
+		more := eyrie.Money(tt.cut * (1000*100*1 + 1000*1000*2) * 1_000_000)
+		if got := again.Expected - once.Expected; got < more*99/100 || got > more*102/100 {
+			t.Errorf("%s: %s more, want %s", tt.name, got, more)
+		}
+		if tt.cut > 0 && (again.Finish <= once.Finish || again.Worst <= once.Worst) {
+			t.Errorf("%s: done in %v after %v, at worst %s after %s", tt.name, again.Finish, once.Finish, again.Worst, once.Worst)
+		}
+		in.Left = once.Expected
+		if short := plan.Make(in); tt.cut > 0 && (short.Affordable() || short.Missing() == 0) {
+			t.Errorf("%s: the money for once is taken to reach", tt.name)
+		}
+	}
+}
+
 func TestExposure(t *testing.T) {
 	l := lane(t, "0.000001", "0.000002", "")
 	dear := lane(t, "0.000010", "0.000020", "")

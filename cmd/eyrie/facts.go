@@ -20,6 +20,7 @@ type facts struct {
 	all       plan.Lengths             // of all of them
 	lanes     map[string]*laneFacts
 	reasoning map[string]reasoningFacts // by data set
+	cut       map[string]int            // answers that were cut off and asked for again, by data set
 	open      map[int64]openAttempt
 	latest    time.Time
 	goesOn    bool  // what is open has not been cut off
@@ -54,7 +55,7 @@ type laneFacts struct {
 func newFacts(budget eyrie.Money) *facts {
 	return &facts{
 		state: progress.New(), ledger: ledger.New(budget), lengths: map[string]*plan.Lengths{},
-		lanes: map[string]*laneFacts{}, reasoning: map[string]reasoningFacts{}, open: map[int64]openAttempt{},
+		lanes: map[string]*laneFacts{}, reasoning: map[string]reasoningFacts{}, cut: map[string]int{}, open: map[int64]openAttempt{},
 	}
 }
 
@@ -136,7 +137,10 @@ func (f *facts) ended(r *eyrie.EndedRecord) {
 	l := f.lane(r.Lane)
 	first, took := time.Duration(r.FirstContentMS)*time.Millisecond, time.Duration(r.ElapsedMS)*time.Millisecond
 	if !r.OK {
-		if r.Charged != eyrie.ChargedNo {
+		switch {
+		case r.Class == eyrie.ClassCut: // has its own place in a forecast
+			f.cut[r.Set]++
+		case r.Charged != eyrie.ChargedNo:
 			l.wasted++
 		}
 		l.refused = l.refused || r.Class == "429" || r.Class == "in-band 429"

@@ -36,6 +36,9 @@ func (p *planned) printSets(w io.Writer) {
 	printBeyond(w, p.Forecast)
 	printTooLong(w, p.Forecast)
 	for _, x := range p.Sets {
+		if x.Cut >= 0.001 {
+			fmt.Fprintf(w, "%s: of its answers %.1f%% are taken to be cut off at %d tokens and asked for again, as on_length says; that is in the figures\n", x.Name, 100*x.Cut, p.MaxTokens)
+		}
 		if x.Seeded > 0 {
 			fmt.Fprintf(w, "%s: %s of what it has come from seed_from\n", x.Name, short(x.Seeded))
 		}

@@ -131,6 +131,7 @@ func (v *workload) input(i int, f *facts) plan.SetInput {
 		in.Generations -= in.TooLong
 	}
 	in.OutputTokens, in.Source = x.mean(f, d.Name, v.s.job.Mix())
+	in.Cut = float64(f.cut[d.Name]) / float64(max(1, have.Rows))
 	in.PromptTokens = x.prompt(&in, have.PromptTokens, f.shown(d.Name, in.OutputTokens))
 	return in
 }
@@ -224,6 +225,7 @@ func (v *setLoad) prompt(in *plan.SetInput, doneTokens int64, answer float64) fl
 func (v *workload) forecast(f *facts, change ...func(*plan.Input)) *plan.Forecast {
 	in := plan.Input{
 		Lanes: f.laneInputs(v.s.lanes(), v.s.job.Concurrency), Left: f.left(), MaxTokens: v.s.job.Mix().MaxTokens(),
+		AskAgain:    v.s.job.OnLength == eyrie.RetryCut,
 		Concurrency: v.s.job.Concurrency, Fit: v.s.job.Fit, Deadline: v.s.job.Deadline,
 	}
 	for i := range v.sets {
