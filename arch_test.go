@@ -122,7 +122,7 @@ var world = map[string][]string{
 	"math/rand":     {"dispatch", "emulator", "internal/faultfs", "tokenizer/internal/oracle"},
 	"net":           {"cmd/eyrie", "demo", "emulator", "engine/*", "engine/internal/*", "internal/enginetest", "internal/memnet"},
 	"net/netip":     {"engine/*", "internal/config"}, // these two only read names
-	"net/url":       {"engine/*", "engine/internal/h1", "engine/internal/server", "internal/config"},
+	"net/url":       {"engine/*", "engine/internal/h1", "engine/internal/h2", "engine/internal/server", "internal/config"},
 	"os": {
 		"chat", "cmd/eyrie", "dataset", "demo", "emulator", "export", "harvest", "internal/config", "internal/durable",
 		"internal/enginetest", "internal/faultfs", "internal/memnet", "internal/testvocab", "journal", "tokenizer", "tokenizer/internal/oracle", "tokenizer/internal/ucd/mktable",

@@ -46,12 +46,20 @@ func newHTTP(cfg *Config, origin *url.URL) *http.Client {
 	}
 }
 
-// slow returns a transport that is made for thousands of slow answers, unless
-// a proxy stands between: t knows how to talk to those.
-func slow(cfg *Config, origin *url.URL, dial dialer, t *http.Transport) http.RoundTripper {
+// slow returns a transport that is made for thousands of slow answers. It leaves
+// to t what such a one does not do: plain http through a proxy, settings of a
+// proxy that make no sense, which t explains, and servers that do not speak
+// HTTP/2.
+func slow(cfg *Config, origin *url.URL, dial h2.Dialer, t *http.Transport) http.RoundTripper {
 	if t.Proxy != nil {
-		if p, err := t.Proxy(&http.Request{URL: origin}); p != nil || err != nil {
+		p, err := t.Proxy(&http.Request{URL: origin})
+		if err != nil || p != nil && origin.Scheme == "http" {
 			return t
+		}
+		if p != nil {
+			if dial, err = h2.Via(p, dial); err != nil {
+				return t
+			}
 		}
 	}
 	if origin.Scheme == "http" {
@@ -63,11 +71,9 @@ func slow(cfg *Config, origin *url.URL, dial dialer, t *http.Transport) http.Rou
 	}
 }
 
-type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
-
 // within bounds the time of a dial, which the transport cuts loose from the
 // request it is made for.
-func within(limit time.Duration, dial dialer) dialer {
+func within(limit time.Duration, dial h2.Dialer) h2.Dialer {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()

@@ -9,7 +9,7 @@
 // empties when it likes; windows are large, so that an answer needs no update
 // at all.
 //
-// The framing and the compression of headers are those of golang.org/x/net.
-// What a [Transport] does not do, it leaves to another: a server that does not
-// speak HTTP/2, and proxies.
+// The framing and the compression of headers are those of golang.org/x/net. What
+// a [Transport] does not do, it leaves to another: a server that does not speak
+// HTTP/2.
 package h2

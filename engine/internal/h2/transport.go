@@ -6,10 +6,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -29,7 +29,7 @@ const maxTries = 5
 type Transport struct {
 	Host string // of the origin, as in its URL; other requests go to Fallback
 	// Dial makes the connections below TLS. It must heed its context.
-	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	Dial Dialer
 	// TLS holds the roots, for instance; nil is the default.
 	TLS *tls.Config
 	// Connect bounds dialling, then the TLS handshake, then the wait for the
@@ -294,10 +294,6 @@ func (t *Transport) connect() (*conn, error) {
 }
 
 func withPort(host string) string {
-	if _, _, err := net.SplitHostPort(host); err == nil {
-		return host
-	}
-	return net.JoinHostPort(host, "443")
+	u := url.URL{Host: host}
+	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "443"))
 }
-
-var _ io.ReadCloser = Body(nil)
