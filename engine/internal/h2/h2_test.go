@@ -112,12 +112,6 @@ func TestWhateverTheServerDoes(t *testing.T) {
 		{"headers without end", func(p *peer, id uint32) {
 			p.answer(id, true, ":status", "200", "long", strings.Repeat("x", 100<<10), "longer", strings.Repeat("y", 200<<10))
 		}, "longer than", 1},
-		{"more than the window", func(p *peer, id uint32) {
-			p.answer(id, false, ":status", "200")
-			for range 40 { // nobody reads: the client's answer is slept through
-				data(p, id, false, strings.Repeat("x", 16<<10))
-			}
-		}, "more than it was allowed to", 1},
 		{"a push", func(p *peer, id uint32) {
 			p.WritePushPromise(http2.PushPromiseParam{StreamID: id, PromiseID: 2, EndHeaders: true})
 		}, "PROTOCOL_ERROR", 2},
@@ -179,6 +173,41 @@ func TestWhateverTheServerDoes(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestFlood sends a stream more than its window while nobody reads it: it is
+// reset, and its neighbour is served.
+func TestFlood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reset := make(chan http2.ErrCode, 1)
+		tr, network := script(t, nil, func(p *peer) {
+			id := p.request()
+			p.answer(id, false, ":status", "200")
+			for range 40 {
+				p.WriteData(id, false, make([]byte, 16<<10))
+			}
+			reset <- next[*http2.RSTStreamFrame](p).ErrCode
+			id = p.request()
+			p.answer(id, false, ":status", "200")
+			p.WriteData(id, true, []byte("next"))
+			p.drain()
+		})
+		req, _ := http.NewRequestWithContext(t.Context(), "GET", "https://"+host+"/", nil)
+		resp, err := tr.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if code := <-reset; code != http2.ErrCodeFlowControl {
+			t.Errorf("the server was told %v", code)
+		}
+		if got, err := io.ReadAll(resp.Body); len(got) > 256<<10 || err == nil || !strings.Contains(err.Error(), "more than it was allowed to") {
+			t.Errorf("%d bytes, %v", len(got), err)
+		}
+		if _, text, err := post(t.Context(), tr, "question"); text != "next" || err != nil || network.Dials.Load() != 1 {
+			t.Errorf("then %q, %v", text, err)
+		}
+	})
 }
 
 // TestGreetings plays what a server may say first.
