@@ -60,7 +60,8 @@ var imports = map[string][]string{
 	"engine/internal/chunk":  {},
 	"engine/internal/h1":     {"engine/internal/stream"},
 	"engine/internal/h2":     {"engine/internal/stream"},
-	"engine/internal/server": {".", "engine/internal/chunk", "engine/internal/h1", "engine/internal/stream", "internal/sse"},
+	"engine/internal/server": {".", "engine/internal/chunk", "engine/internal/h1", "engine/internal/sound", "engine/internal/stream", "internal/sse"},
+	"engine/internal/sound":  {"."},
 	"engine/internal/stream": {},
 
 	"dataset/internal/*": {},
@@ -95,7 +96,7 @@ var imports = map[string][]string{
 var modules = map[string][]string{
 	"github.com/apache/arrow-go/v18": {"dataset/internal/rowfile", "export"},
 	"github.com/go-json-experiment/json": {
-		".", "chat", "cmd/eyrie", "dataset", "emulator", "emulator/internal/kimi", "engine/*", "engine/internal/chunk", "engine/internal/server", "export", "handoff",
+		".", "chat", "cmd/eyrie", "dataset", "emulator", "emulator/internal/kimi", "engine/*", "engine/internal/chunk", "engine/internal/server", "engine/internal/sound", "export", "handoff",
 		"internal/config", "jinja", "journal", "tokenizer", "tokenizer/internal/oracle",
 	},
 	"github.com/goccy/go-yaml":         {"emulator", "internal/config"},

@@ -191,15 +191,11 @@ func (a *app) export(arg string, f exportFlags) error {
 	if err != nil {
 		return err
 	}
-	root, man, err := a.findRun(arg)
+	root, man, model, err := a.findRunModel(arg, f.tokenizer)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	model, err := openRunModel(man, f.tokenizer)
-	if err != nil {
-		return err
-	}
 	size := model.tokenizer.VocabSize()
 	if f.vocab > 0 && f.vocab < size {
 		return &exitError{exitConfig, fmt.Errorf("--vocab-size %d: the tokenizer has %d ids", f.vocab, size)}
@@ -274,6 +270,20 @@ func checkConfident(p float64) error {
 		return nil
 	}
 	return &exitError{exitConfig, fmt.Errorf("--confident %v: want a number above 0 and up to 1", p)}
+}
+
+// findRunModel opens the run directory that an argument means, and its model.
+func (a *app) findRunModel(arg, instead string) (*os.Root, *runManifest, *modelFolder, error) {
+	root, man, err := a.findRun(arg)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	model, err := openRunModel(man, instead)
+	if err != nil {
+		root.Close()
+		return nil, nil, nil, err
+	}
+	return root, man, model, nil
 }
 
 // openRunModel opens the model folder of a run, or the one named instead, and

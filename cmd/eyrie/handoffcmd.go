@@ -76,15 +76,11 @@ func (a *app) handoff(arg string, f handoffFlags) error {
 	if !(f.rate > 0) {
 		return &exitError{exitConfig, fmt.Errorf("--rate %v: want tokens a second, above 0", f.rate)}
 	}
-	root, man, err := a.findRun(arg)
+	root, man, model, err := a.findRunModel(arg, f.tokenizer)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	model, err := openRunModel(man, f.tokenizer)
-	if err != nil {
-		return err
-	}
 	config := cmpOr(f.config, filepath.Join(cmpOr(f.tokenizer, man.Folder), "config.json"))
 	target, err := readConfig(config)
 	if err != nil {

@@ -119,7 +119,7 @@ func statusLine(s eyrie.Snapshot) string {
 		short(int64(s.TokensPerSecond)) + " tok/s",
 	}
 	if s.ETA > 0 && s.Phase == "running" {
-		out = append(out, "ETA "+roundDuration(s.ETA))
+		out = append(out, "ETA "+rough(s.ETA))
 	}
 	if s.Bills > 0 {
 		out = append(out, fmt.Sprintf("%d bills to come (%s held)", s.Bills, s.Unbilled.Cents()))
@@ -152,14 +152,4 @@ func short(n int64) string {
 		return fmt.Sprintf("%.1fk", float64(n)/1e3)
 	}
 	return fmt.Sprint(n)
-}
-
-func roundDuration(d time.Duration) string {
-	switch {
-	case d >= time.Hour:
-		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
-	case d >= time.Minute:
-		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
-	}
-	return fmt.Sprintf("%ds", int(d.Seconds()))
 }

@@ -62,15 +62,11 @@ func (a *app) explain(run, id string, f explainFlags) error {
 	if err != nil {
 		return err
 	}
-	root, man, err := a.findRun(run)
+	root, _, model, err := a.findRunModel(run, f.tokenizer)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	model, err := openRunModel(man, f.tokenizer)
-	if err != nil {
-		return err
-	}
 	h, err := harvest.Open(root)
 	if err != nil {
 		return err

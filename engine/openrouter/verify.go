@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/eyrie-ai/eyrie"
+	"github.com/eyrie-ai/eyrie/engine/internal/sound"
 	"github.com/eyrie-ai/eyrie/route"
 )
 
@@ -72,51 +73,25 @@ func servedBy(l *eyrie.Lane, provider string) bool {
 	return route.SameProvider(provider, l.Provider) || provider != "" && route.SameProvider(provider, slug)
 }
 
-// verifyText checks that there is an answer, reasoned as asked. An answer that
-// max_tokens cut off while it still reasoned is one.
+// verifyText checks that there is an answer, reasoned as asked.
 func (a *attempt) verifyText() *eyrie.Error {
-	ans, cut := a.answer, a.answer.FinishReason == eyrie.FinishLength
-	thinking := bool(a.req.Sampling.Thinking)
-	silent := ans.Content == "" && len(ans.ToolCalls) == 0
+	class, err := sound.Text(a.answer, a.req.Sampling)
 	switch {
-	case cut && silent && ans.Reasoning == "":
-		return a.refuse(eyrie.GiveUp, eyrie.ClassEmpty, "max_tokens %d was used up before any text", a.req.Sampling.MaxTokens)
-	case silent && !cut:
-		class := eyrie.ClassEmpty
-		if ans.Reasoning != "" {
-			class = eyrie.ClassSilent
-		}
-		return a.refuse(eyrie.Elsewhere, class, "finish_reason %q without content (%d bytes of reasoning)", ans.FinishReason, len(ans.Reasoning))
-	case !thinking && ans.Reasoning != "":
-		return a.refuse(eyrie.Elsewhere, "reasoning", "thinking is off and reasoning came")
-	case thinking && ans.Reasoning == "":
-		return a.refuse(eyrie.Elsewhere, "reasoning", "thinking is on and no reasoning came")
+	case err == nil:
+		return nil
+	case class == eyrie.ClassEmpty && sound.Cut(a.answer):
+		return a.fail(eyrie.GiveUp, class, err)
 	}
-	return nil
+	return a.fail(eyrie.Elsewhere, class, err)
 }
 
-// verifyCalls checks that tool calls are calls of tools that were offered, with
-// arguments that parse. In an answer that max_tokens cut off the last ones need
-// not.
+// verifyCalls checks the calls of tools, and that none was left in the text.
 func (a *attempt) verifyCalls() *eyrie.Error {
-	ans := a.answer
-	if ans.FinishReason == eyrie.FinishToolCalls && len(ans.ToolCalls) == 0 {
-		return a.refuse(eyrie.Again, "tool call", "finish_reason %q without a call", ans.FinishReason)
+	if m := callMarker(a.answer.Content); m != "" && len(a.req.Generation.Tools) > 0 {
+		return a.refuse(eyrie.Again, sound.ClassCall, "a call was left in the text: it holds %q", m)
 	}
-	if m := callMarker(ans.Content); m != "" && len(a.req.Generation.Tools) > 0 {
-		return a.refuse(eyrie.Again, "tool call", "a call was left in the text: it holds %q", m)
-	}
-	if len(ans.ToolCalls) == 0 || ans.FinishReason == eyrie.FinishLength {
-		return nil
-	}
-	offered := toolNames(a.req.Generation.Tools)
-	for _, c := range ans.ToolCalls {
-		switch {
-		case !offered[c.Name]:
-			return a.refuse(eyrie.Again, "tool call", "a call of %q, which was not offered", c.Name)
-		case !isObject(c.Arguments):
-			return a.refuse(eyrie.Again, "tool call", "the arguments of %s are no JSON object", c.Name)
-		}
+	if err := sound.Calls(a.answer, a.req.Generation.Tools); err != nil {
+		return a.fail(eyrie.Again, sound.ClassCall, err)
 	}
 	return nil
 }

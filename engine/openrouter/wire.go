@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -169,31 +168,4 @@ func seconds(s string) time.Duration {
 		return 0
 	}
 	return time.Duration(min(f, maxWait.Seconds()) * float64(time.Second))
-}
-
-// isObject reports whether a tool call's arguments are a JSON object. None at
-// all stand for an empty one.
-func isObject(s string) bool {
-	if strings.TrimSpace(s) == "" {
-		return true
-	}
-	v := jsontext.Value(s)
-	return v.Kind() == '{' && v.IsValid(lenient)
-}
-
-// toolNames lists the functions that a request's tools declare.
-func toolNames(tools []byte) map[string]bool {
-	var list []struct {
-		Function struct {
-			Name string `json:"name"`
-		} `json:"function"`
-	}
-	if json.Unmarshal(tools, &list, lenient) != nil {
-		return nil // tools that cannot be read offer nothing
-	}
-	names := make(map[string]bool, len(list))
-	for _, t := range list {
-		names[t.Function.Name] = true
-	}
-	return names
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/eyrie-ai/eyrie"
+	"github.com/eyrie-ai/eyrie/engine/internal/sound"
 )
 
 var errNotATriple = errors.New("a token's logprob that is no triple")
@@ -75,50 +76,31 @@ func (a *attempt) parse() *eyrie.Error {
 	return nil
 }
 
-// verifyText checks that there is an answer, reasoned as asked. An answer that
-// max_tokens cut off while it still reasoned is one.
+// verifyText checks that there is an answer, reasoned as asked. What was read
+// off the ids need not have been reasoned.
 func (a *attempt) verifyText() *eyrie.Error {
-	ans, cut := a.draft.Answer, a.draft.Answer.FinishReason == eyrie.FinishLength
-	thinking := bool(a.req.Sampling.Thinking)
-	silent := ans.Content == "" && len(ans.ToolCalls) == 0
+	ans := a.draft.Answer
+	class, err := sound.Text(ans, a.req.Sampling)
+	missing := class == sound.ClassReasoning && ans.Reasoning == ""
 	switch {
-	case cut && silent && ans.Reasoning == "":
-		return a.refuse(eyrie.GiveUp, eyrie.ClassEmpty, "max_tokens %d was used up before any text", a.req.Sampling.MaxTokens)
-	case silent && !cut:
-		class := eyrie.ClassEmpty
-		if ans.Reasoning != "" {
-			class = eyrie.ClassSilent
-		}
-		return a.refuse(eyrie.Again, class, "finish_reason %q without content (%d bytes of reasoning)", ans.FinishReason, len(ans.Reasoning))
-	case !thinking && ans.Reasoning != "":
-		return a.refuse(eyrie.Elsewhere, "reasoning", "thinking is off and reasoning came")
-	case thinking && ans.Reasoning == "" && !a.ask.Parse:
-		e := a.refuse(eyrie.Elsewhere, "reasoning", "thinking is on and no reasoning came")
+	case err == nil, missing && a.ask.Parse:
+		return nil
+	case missing:
+		e := a.fail(eyrie.Elsewhere, class, err)
 		e.Hint = "start the server with a reasoning parser, or use via: ids"
 		return e
+	case class == sound.ClassReasoning:
+		return a.fail(eyrie.Elsewhere, class, err)
+	case class == eyrie.ClassEmpty && sound.Cut(ans):
+		return a.fail(eyrie.GiveUp, class, err)
 	}
-	return nil
+	return a.fail(eyrie.Again, class, err)
 }
 
-// verifyCalls checks that tool calls are calls of tools that were offered, with
-// arguments that parse. In an answer that max_tokens cut off the last ones need
-// not.
+// verifyCalls checks the calls of tools.
 func (a *attempt) verifyCalls() *eyrie.Error {
-	ans := a.draft.Answer
-	if ans.FinishReason == eyrie.FinishToolCalls && len(ans.ToolCalls) == 0 {
-		return a.refuse(eyrie.Again, "tool call", "finish_reason %q without a call", ans.FinishReason)
-	}
-	if len(ans.ToolCalls) == 0 || ans.FinishReason == eyrie.FinishLength {
-		return nil
-	}
-	offered := toolNames(a.req.Generation.Tools)
-	for _, c := range ans.ToolCalls {
-		switch {
-		case !offered[c.Name]:
-			return a.refuse(eyrie.Again, "tool call", "a call of %q, which was not offered", c.Name)
-		case !isObject(c.Arguments):
-			return a.refuse(eyrie.Again, "tool call", "the arguments of %s are no JSON object", c.Name)
-		}
+	if err := sound.Calls(a.draft.Answer, a.req.Generation.Tools); err != nil {
+		return a.fail(eyrie.Again, sound.ClassCall, err)
 	}
 	return nil
 }

@@ -359,27 +359,3 @@ func (d *Draft) call(p *callPart) {
 	c.id, c.name = cmp.Or(p.ID, c.id), cmp.Or(p.Function.Name, c.name)
 	c.args = append(c.args, textOf(p.Function.Arguments)...)
 }
-
-// isObject reports whether a tool call's arguments are a JSON object. None at
-// all stand for an empty one.
-func isObject(s string) bool {
-	v := jsontext.Value(s)
-	return len(s) == 0 || v.Kind() == '{' && v.IsValid(lenient)
-}
-
-// toolNames lists the functions that a request's tools declare.
-func toolNames(tools []byte) map[string]bool {
-	var list []struct {
-		Function struct {
-			Name string `json:"name"`
-		} `json:"function"`
-	}
-	if Decode(tools, &list) != nil {
-		return nil // tools that cannot be read offer nothing
-	}
-	names := make(map[string]bool, len(list))
-	for _, t := range list {
-		names[t.Function.Name] = true
-	}
-	return names
-}
