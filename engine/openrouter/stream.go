@@ -217,6 +217,7 @@ func (a *attempt) events(ctx context.Context, body io.Reader) *eyrie.Error {
 	g := stream.NewGatherer(ctx, body, min(a.client.cfg.Gather, a.client.cfg.Limits.Silence/4), a.water)
 	g.Ready, g.Full = a.ready, a.full
 	events := sse.NewReader(g, maxEvent)
+	defer events.Release()
 	for !a.done && !a.billedError() {
 		ev, err := events.Next()
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -20,18 +21,37 @@ var lenient = json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDu
 // walker walks through JSON whose shape is not to be trusted: a value of
 // another kind than the one that is looked for is passed over.
 type walker struct {
-	dec jsontext.Decoder
-	buf bytes.Buffer
+	*parser
 	// garbled is set once a string held something that is no Unicode text, such
 	// as half a rune. It was replaced, so the text is not what was sent.
 	garbled bool
 	raw     int // bytes of the string that text has read, with its quotes
 }
 
+// parser is had only while a document is walked: it holds on to it.
+type parser struct {
+	dec jsontext.Decoder
+	doc bytes.Buffer
+}
+
+var parsers = sync.Pool{New: func() any { return new(parser) }}
+
 // start begins with a document, which must not change while it is walked.
 func (w *walker) start(doc []byte) {
-	w.buf = *bytes.NewBuffer(doc)
-	w.dec.Reset(&w.buf, lenient)
+	w.parser = parsers.Get().(*parser)
+	w.parser.read(doc)
+}
+
+// stop ends the walk.
+func (w *walker) stop() {
+	w.parser.read(nil)
+	parsers.Put(w.parser)
+	w.parser = nil
+}
+
+func (p *parser) read(doc []byte) {
+	p.doc = *bytes.NewBuffer(doc)
+	p.dec.Reset(&p.doc, lenient)
 }
 
 // more reports whether a further value follows at the top level.

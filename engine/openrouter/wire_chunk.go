@@ -144,6 +144,7 @@ func (d *chunkDecoder) decodeAll(frame []byte) error {
 // read walks through the values of a frame, which should be one object.
 func (d *chunkDecoder) read(frame []byte) error {
 	d.start(frame)
+	defer d.stop()
 	for {
 		more, err := d.more()
 		if err != nil || !more {

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 )
 
 // ErrTooLong is returned for an event longer than the reader's limit.
@@ -23,13 +24,18 @@ type Reader struct {
 	Comments int
 
 	src        io.Reader
+	pauser     Pauser // src, if it is one
 	max        int
 	buf        []byte
-	start, end int    // the unread part of buf
-	data       []byte // joins the data lines of an event
-	skipLF     bool   // the line before ended with CR, so an LF belongs to it
-	begun      bool   // past the byte order mark
-	err        error  // of src
+	start, end int               // the unread part of buf
+	lent       *[lentBuffer]byte // buf is this, if it was not too small
+	full       bool              // the last read left no room in it
+	parked     bool              // buf is what was unread when src began to pause, and no longer
+	park       func()            // giveBack
+	data       []byte            // joins the data lines of an event
+	skipLF     bool              // the line before ended with CR, so an LF belongs to it
+	begun      bool              // past the byte order mark
+	err        error             // of src
 }
 
 // Event is one event. Data is valid until the next call of Next.
@@ -38,9 +44,25 @@ type Event struct {
 	Data []byte
 }
 
+// Pauser is a source that lets some time pass between two reads.
+type Pauser interface {
+	io.Reader
+	// Wait comes before each Read. If it is going to take time it first calls
+	// idle.
+	Wait(idle func()) error
+}
+
 // NewReader returns a reader of src that refuses events of more than max bytes.
+// While src pauses, if it is a [Pauser], the reader has no buffer, and behind a
+// pause a large one.
 func NewReader(src io.Reader, max int) *Reader {
-	return &Reader{src: src, max: max, buf: make([]byte, 2048)}
+	r := &Reader{src: src, max: max}
+	if p, ok := src.(Pauser); ok {
+		r.pauser, r.park = p, r.giveBack
+	} else {
+		r.buf = make([]byte, 4*ownBuffer)
+	}
+	return r
 }
 
 // Next returns the next event that carries data. A stream that ends inside an
@@ -77,12 +99,25 @@ func (r *Reader) Next() (Event, error) {
 			if len(r.data)+len(value) > r.max {
 				return Event{}, fmt.Errorf("sse: %w of %d bytes", ErrTooLong, r.max)
 			}
+			if lines == 0 && r.blankLine() {
+				ev.Data = value // as nearly always: it need not be moved
+				return ev, nil
+			}
 			r.data = append(r.data, value...)
 			lines++
 		case "event":
 			ev.Name = string(value)
 		}
 	}
+}
+
+// blankLine takes a blank line if one comes next and is in the buffer.
+func (r *Reader) blankLine() bool {
+	if r.skipLF || r.start == r.end || r.buf[r.start] != '\n' {
+		return false
+	}
+	r.start++
+	return true
 }
 
 // line returns the next line without its end. It is valid until the next call.
@@ -154,20 +189,65 @@ func (r *Reader) trimStart() bool {
 
 // fill reads more behind the unread part, making room for it first.
 func (r *Reader) fill() {
-	if r.start > 0 {
-		r.end = copy(r.buf, r.buf[r.start:r.end])
-		r.start = 0
+	if r.pauser != nil {
+		if r.err = r.pauser.Wait(r.park); r.err != nil {
+			return
+		}
 	}
-	if r.end == len(r.buf) {
-		r.buf = append(r.buf, make([]byte, len(r.buf))...)
-	}
+	r.makeRoom()
 	for range 100 {
 		n, err := r.src.Read(r.buf[r.end:])
 		r.end += n
 		r.err = err
 		if n > 0 || err != nil {
+			r.full = r.end == len(r.buf)
 			return
 		}
 	}
 	r.err = io.ErrNoProgress
 }
+
+// Sizes of buffers: the one that is kept while the source does not pause, and
+// those that are lent to whoever reads.
+const (
+	ownBuffer  = 512
+	lentBuffer = 8 << 10
+)
+
+var buffers = sync.Pool{New: func() any { return new([lentBuffer]byte) }}
+
+// makeRoom makes room behind the unread part of the buffer.
+func (r *Reader) makeRoom() {
+	switch {
+	case r.parked && r.end < lentBuffer:
+		r.lent = buffers.Get().(*[lentBuffer]byte)
+		r.end = copy(r.lent[:], r.buf[r.start:r.end])
+		r.buf, r.start = r.lent[:], 0
+	case r.buf == nil:
+		r.buf = make([]byte, ownBuffer)
+	case r.start > 0:
+		old := r.buf[r.start:r.end]
+		if r.full && len(r.buf) < lentBuffer { // much comes at a time
+			r.buf = make([]byte, 2*len(r.buf))
+		}
+		r.start, r.end = 0, copy(r.buf, old)
+	}
+	r.parked = false
+	if r.end == len(r.buf) {
+		r.buf = append(r.buf, make([]byte, len(r.buf))...)
+	}
+}
+
+// giveBack gives the buffer back, and keeps what is unread.
+func (r *Reader) giveBack() {
+	r.buf = bytes.Clone(r.buf[r.start:r.end])
+	r.start, r.end, r.parked = 0, len(r.buf), true
+	if r.lent != nil {
+		buffers.Put(r.lent)
+		r.lent = nil
+	}
+}
+
+// Release gives the reader's buffer back before its time. The latest event is
+// not valid any more.
+func (r *Reader) Release() { r.giveBack() }

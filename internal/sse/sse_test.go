@@ -62,6 +62,7 @@ func TestNext(t *testing.T) {
 				"whole":    strings.NewReader(tt.in),
 				"bytewise": iotest.OneByteReader(strings.NewReader(tt.in)),
 				"with EOF": iotest.DataErrReader(strings.NewReader(tt.in)),
+				"pausing":  &pausing{Reader: iotest.HalfReader(strings.NewReader(tt.in))},
 			} {
 				got, comments, err := readAll(r, 1<<20)
 				if !slices.Equal(got, tt.want) || comments != tt.comments || !errors.Is(err, tt.err) {
@@ -107,6 +108,55 @@ func TestReadError(t *testing.T) {
 	if _, _, err := readAll(stuck{}, 1<<10); err != io.ErrNoProgress {
 		t.Errorf("a reader that reads nothing: %v", err)
 	}
+}
+
+// pausing pauses before two of three reads.
+type pausing struct {
+	io.Reader
+	n int
+}
+
+func (p *pausing) Wait(idle func()) error {
+	if p.n++; p.n%3 > 0 {
+		idle()
+	}
+	return nil
+}
+
+// TestAPauseNeedsNoBuffer: a reader whose source pauses keeps what is unread,
+// and nothing else; and the reason why a pause ended early is an error.
+func TestAPauseNeedsNoBuffer(t *testing.T) {
+	cut := errors.New("cut")
+	src := &cutPause{Reader: strings.NewReader("data: a\n\ndata: b\n\nda"), err: cut}
+	r := sse.NewReader(src, 1<<10)
+	defer r.Release()
+	for _, want := range []string{"a", "b"} {
+		if ev, err := r.Next(); err != nil || string(ev.Data) != want {
+			t.Fatalf("%q, %v", ev.Data, err)
+		}
+	}
+	if _, err := r.Next(); err != cut {
+		t.Errorf("%v, want the reason", err)
+	}
+	if _, err := r.Next(); err != cut {
+		t.Errorf("then %v, want the same", err)
+	}
+}
+
+// cutPause pauses after its first read, and is cut off.
+type cutPause struct {
+	io.Reader
+	err  error
+	once bool
+}
+
+func (c *cutPause) Wait(idle func()) error {
+	if !c.once {
+		c.once = true
+		return nil
+	}
+	idle()
+	return c.err
 }
 
 type stuck struct{}
@@ -156,6 +206,7 @@ func FuzzNext(f *testing.F) {
 		}
 		for name, r := range map[string]io.Reader{
 			"whole": bytes.NewReader(in), "bytewise": iotest.OneByteReader(bytes.NewReader(in)), "by halves": iotest.HalfReader(bytes.NewReader(in)),
+			"pausing": &pausing{Reader: iotest.OneByteReader(bytes.NewReader(in))},
 		} {
 			got, n, err := readAll(r, 1<<20)
 			if !slices.Equal(got, want) || n != comments || err != end {

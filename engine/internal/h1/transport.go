@@ -15,7 +15,6 @@ package h1
 import (
 	"bytes"
 	"context"
-	"errors"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -55,53 +54,44 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Scheme != "http" || req.URL.Host != t.Host {
 		return t.Fallback.RoundTrip(req)
 	}
+	x, err := t.send(req)
+	if x == nil {
+		return nil, err
+	}
+	resp, err := x.response(req, err)
+	if err != nil {
+		x.Close()
+		return nil, x.explain(err)
+	}
+	return resp, nil
+}
+
+// send sends a request on a connection that is idle, or on a new one. An error
+// beside an exchange is of a request that was sent in part: the response may
+// say why.
+func (t *Transport) send(req *http.Request) (*exchange, error) {
 	out := buffers.Get().(*bytes.Buffer)
 	defer release(out)
 	if err := req.Write(out); err != nil { // which closes its body
 		return nil, err
 	}
-	for {
-		resp, err := t.attempt(req, out.Bytes())
-		if again, ok := errors.AsType[*unsent](err); ok {
-			if again.reused && req.Context().Err() == nil {
-				continue // the server had closed the connection while it was idle
-			}
-			err = again.err
-		}
-		return resp, err
-	}
-}
-
-// unsent is the error of a request of which nothing was sent.
-type unsent struct {
-	reused bool
-	err    error
-}
-
-func (e *unsent) Error() string { return e.err.Error() }
-
-// attempt sends a request on a connection and reads the head of the response.
-func (t *Transport) attempt(req *http.Request, out []byte) (*http.Response, error) {
 	ctx := req.Context()
-	c, reused, err := t.conn(ctx, req.URL)
-	if err != nil {
-		return nil, err
+	for {
+		c, reused, err := t.conn(ctx, req.URL)
+		if err != nil {
+			return nil, err
+		}
+		if trace := httptrace.ContextClientTrace(ctx); trace != nil && trace.GotConn != nil {
+			trace.GotConn(httptrace.GotConnInfo{Conn: c, Reused: reused})
+		}
+		x := &exchange{transport: t, conn: c, ctx: ctx}
+		x.stop = context.AfterFunc(ctx, func() { c.Close() })
+		n, err := c.Write(out.Bytes())
+		if err == nil || n > 0 || !reused || ctx.Err() != nil {
+			return x, err
+		}
+		x.Close() // the server had closed it while it was idle
 	}
-	if trace := httptrace.ContextClientTrace(ctx); trace != nil && trace.GotConn != nil {
-		trace.GotConn(httptrace.GotConnInfo{Conn: c, Reused: reused})
-	}
-	x := &exchange{transport: t, conn: c, ctx: ctx}
-	x.stop = context.AfterFunc(ctx, func() { c.Close() })
-	n, sent := c.Write(out)
-	resp, err := x.response(req, sent)
-	switch {
-	case err == nil:
-		return resp, nil
-	case sent != nil && n == 0:
-		err = &unsent{reused, sent}
-	}
-	x.Close()
-	return nil, x.explain(err)
 }
 
 // conn returns an idle connection, or dials.

@@ -193,6 +193,7 @@ func (a *attempt) events(ctx context.Context, body io.Reader) *eyrie.Error {
 	g := stream.NewGatherer(ctx, body, min(a.client.Gather, a.client.Limits.Silence/4), a.water)
 	g.Full = a.full
 	events := sse.NewReader(g, maxEvent)
+	defer events.Release()
 	for !a.done {
 		ev, err := events.Next()
 		if err != nil {

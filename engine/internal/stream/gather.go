@@ -56,12 +56,18 @@ func (g *Gatherer) Came(gather bool) {
 	}
 }
 
-func (g *Gatherer) Read(p []byte) (int, error) {
-	if g.most > 0 && g.on && !g.full {
-		if err := g.wait(g.pause()); err != nil {
-			return 0, err
-		}
+// Wait lets text gather before the next Read, calling idle first. Where text is
+// not to gather it does nothing.
+func (g *Gatherer) Wait(idle func()) error {
+	if g.most <= 0 || !g.on || g.full {
+		return nil
 	}
+	idle()
+	return g.wait(g.pause())
+}
+
+// Read reads what has gathered. It is called after Wait.
+func (g *Gatherer) Read(p []byte) (int, error) {
 	n, err := g.src.Read(p)
 	g.full = n == len(p)
 	if g.Full != nil {

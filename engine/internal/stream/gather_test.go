@@ -42,6 +42,9 @@ func TestAStreamGathersAtItsOwnPace(t *testing.T) {
 				began, got := time.Now(), 0
 				buf := make([]byte, 4096)
 				for {
+					if err := g.Wait(func() {}); err != nil {
+						t.Fatal(err)
+					}
 					n, err := g.Read(buf)
 					for at := 9; at < n; at += 10 {
 						if buf[at] != byte(got) {
@@ -82,8 +85,9 @@ func TestAPauseEndsWithItsContext(t *testing.T) {
 		g.Came(true)
 		why := errors.New("why")
 		time.AfterFunc(time.Millisecond, func() { stop(why) })
-		if _, err := g.Read(make([]byte, 2)); err != why {
-			t.Errorf("%v, want the cause", err)
+		idle := false
+		if err := g.Wait(func() { idle = true }); err != why || !idle {
+			t.Errorf("%v, want the cause; idle %v", err, idle)
 		}
 	})
 }
