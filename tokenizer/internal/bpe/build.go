@@ -14,7 +14,15 @@ func New(v Vocabulary) (*Model, error) {
 		},
 		vocab:  v.Tokens,
 		rankOf: make([]rank, len(v.Tokens)),
+		begins: make([]begins, 0, max(len(v.Tokens), numBytes)),
 	}
+	var (
+		cutting sync.WaitGroup
+		cuts    seams
+		halved  []meeting
+	)
+	defer cutting.Wait()
+	cutting.Go(func() { cuts, halved = newSeams(v.Tokens) })
 	var err error
 	if v.Merges == nil {
 		err = b.mergeByID()
@@ -27,10 +35,8 @@ func New(v Vocabulary) (*Model, error) {
 	b.follow()
 	b.model.inOrder = b.model.idsInOrder()
 	b.model.direct = b.model.literal == nil && (!v.WholeFirst || b.allMade())
-	if b.model.direct {
-		var halved []meeting
-		b.model.seams, halved = newSeams(v.Tokens)
-		b.model.chars = b.chars(halved)
+	if cutting.Wait(); b.model.direct {
+		b.model.seams, b.model.chars = cuts, b.chars(halved)
 	}
 	b.model.whole = b.byText
 	if !v.WholeFirst {
@@ -71,8 +77,9 @@ func (b *builder) allMade() bool {
 type builder struct {
 	model  *Model
 	vocab  []string
-	rankOf []rank // by id; none for tokens without a rank
-	byText table  // all tokens
+	rankOf []rank   // by id; none for tokens without a rank
+	begins []begins // by rank
+	byText table    // all tokens
 }
 
 // index fills byText.
@@ -102,6 +109,7 @@ func (b *builder) add(id int32, left, right rank) {
 		left: left, right: right, prefix: none, len: int32(len(b.vocab[id])),
 	})
 	b.model.ids = append(b.model.ids, id)
+	b.begins = append(b.begins, beginsOf(b.vocab[id]))
 }
 
 // addBytes gives the single bytes their ranks.
@@ -115,18 +123,21 @@ func (b *builder) addBytes() {
 
 // link returns the tokens that have a rank and, with onlyMade, are made by a
 // merge, sorted by text. It notes the prefix of each.
-func (b *builder) link(onlyMade bool) []entry {
+func (b *builder) link(onlyMade bool) entries {
 	tokens := b.model.tokens
-	entries := make([]entry, 0, len(tokens))
+	linked := entries{make([]entry, 0, len(tokens)), b.text}
 	for r, tok := range tokens {
 		if tok.len > 0 && (!onlyMade || tok.left != none) {
-			entries = append(entries, newEntry(b.vocab[b.model.ids[r]], rank(r)))
+			linked.list = append(linked.list, newEntry(b.text(rank(r)), rank(r)))
 		}
 	}
-	sortEntries(entries)
-	eachPrefix(entries, func(r, prefix rank) { tokens[r].prefix = prefix })
-	return entries
+	linked.sort()
+	linked.eachPrefix(func(r, prefix rank) { tokens[r].prefix = prefix })
+	return linked
 }
+
+// text returns the bytes of the token of rank r.
+func (b *builder) text(r rank) string { return b.vocab[b.model.ids[r]] }
 
 // mergeByID makes the tokens in the order of their ids. A token can be cut in
 // two in many ways; merging arrives at one of them at most. Looking for it takes
@@ -138,8 +149,8 @@ func (b *builder) mergeByID() error {
 	var err error
 	indexed.Go(func() { err = b.index() })
 	b.rankByID()
-	entries := b.link(false)
-	laid.Go(func() { b.lay(entries) })
+	linked := b.link(false)
+	laid.Go(func() { b.model.trie = buildTrie(linked) })
 	if indexed.Wait(); err != nil {
 		return err
 	}
@@ -156,31 +167,27 @@ func (b *builder) mergeByID() error {
 		b.pair(left, right, r)
 	}
 	// What is left is never made, unless from tokens of higher ranks.
-	var late []entry
+	late := entries{text: b.text}
 	for _, r := range unmade {
 		if _, _, ok := b.halves(r, none); ok {
-			late = append(late, newEntry(b.vocab[b.model.ids[r]], r))
+			late.list = append(late.list, newEntry(b.text(r), r))
 		}
 	}
-	if len(late) > 0 {
+	if len(late.list) > 0 {
 		b.model.setLate(late, &literal{byText: b.byText})
 	}
 	if len(unmade) > 0 {
 		laid.Wait()
-		b.lay(b.link(true))
+		b.model.trie = buildTrie(b.link(true))
 	}
 	return nil
-}
-
-// lay lays out the sorted tokens for the search.
-func (b *builder) lay(entries []entry) {
-	b.model.trie = buildTrie(entries)
 }
 
 // rankByID gives every token a rank.
 func (b *builder) rankByID() {
 	b.model.tokens = b.model.tokens[:numBytes]
 	b.model.ids = b.model.ids[:numBytes]
+	b.begins = b.begins[:numBytes]
 	for id, text := range b.vocab {
 		b.rankOf[id] = none
 		switch len(text) {
@@ -190,6 +197,7 @@ func (b *builder) rankByID() {
 			b.rankOf[id] = c
 			b.model.tokens[c] = token{left: c, right: c, prefix: none, len: 1}
 			b.model.ids[c] = int32(id)
+			b.begins[c] = beginsOf(text)
 		default:
 			b.add(int32(id), none, none)
 		}
@@ -200,7 +208,7 @@ func (b *builder) rankByID() {
 // leaves two made ones of lower rank than limit.
 func (b *builder) halves(r, limit rank) (left, right rank, ok bool) {
 	tokens := b.model.tokens
-	text := b.vocab[b.model.ids[r]]
+	text := b.text(r)
 	for l := tokens[r].prefix; l != none; l = tokens[l].prefix {
 		if l >= limit || tokens[l].left == none {
 			continue
@@ -249,7 +257,7 @@ func (b *builder) mergeByRule(rules []Merge) error {
 	if len(late) > 0 {
 		b.keepRules(rules, late)
 	}
-	b.lay(b.link(false))
+	b.model.trie = buildTrie(b.link(false))
 	return nil
 }
 
@@ -261,16 +269,17 @@ func (b *builder) keepRules(rules []Merge, late map[int32]bool) {
 			l.rules.add(rank(m.Left), rank(m.Right), rank(i))
 		}
 	}
-	var entries []entry
+	// Late tokens have no ranks. Here their ids stand for them.
+	tokens := entries{text: func(id rank) string { return b.vocab[id] }}
 	for id := range late {
-		entries = append(entries, newEntry(b.vocab[id], rank(id)))
+		tokens.list = append(tokens.list, newEntry(b.vocab[id], rank(id)))
 	}
-	b.model.setLate(entries, l)
+	b.model.setLate(tokens, l)
 }
 
 // setLate makes the model use l for pieces that contain one of the tokens.
-func (m *Model) setLate(tokens []entry, l *literal) {
-	sortEntries(tokens)
+func (m *Model) setLate(tokens entries, l *literal) {
+	tokens.sort()
 	m.late, m.literal = buildTrie(tokens), l
 }
 

@@ -1,5 +1,7 @@
 package bpe
 
+import "math/bits"
+
 // follow tells of most boundaries at once that they survive merging. It is the
 // beginnings of everything that could merge with a token, or with an end of it
 // that is itself a token, as bits of a word. Text whose beginning has none of the
@@ -37,9 +39,29 @@ func beginning(s string) uint64 {
 
 // pair enters that two tokens merge into the token t.
 func (b *builder) pair(left, right, t rank) {
-	m := b.model
-	m.pairs.add(left, right, t)
-	m.follow[left].all |= beginning(b.vocab[m.ids[right]])
+	b.model.pairs.add(left, right, t)
+	b.model.follow[left].all |= b.begins[right].bits()
+}
+
+// begins is a beginning in a byte: the number of the bit that is set, or
+// anyBegins. There is one for each token while pairs are entered, which saves
+// going to the token's text.
+type begins uint8
+
+const anyBegins begins = 64
+
+func beginsOf(text string) begins {
+	if bit := beginning(text); bit != anyBeginning {
+		return begins(bits.TrailingZeros64(bit))
+	}
+	return anyBegins
+}
+
+func (b begins) bits() uint64 {
+	if b == anyBegins {
+		return anyBeginning
+	}
+	return 1 << b
 }
 
 // follow completes what may follow on each token, once all are made: its ends

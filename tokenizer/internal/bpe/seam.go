@@ -86,9 +86,20 @@ func newSeams(tokens []string) (seams, []meeting) {
 	m := seams{joined: make([]uint64, 1<<seamBits/64)}
 	var halved []meeting
 	for id, tok := range tokens {
-		for left, right := range meetings(tok) {
-			m.add(left, right)
-			if len(left)+len(right) < 6 {
+		for i := 1; i < len(tok); i++ {
+			if !isWide(tok[i]) {
+				continue
+			}
+			left, right := tok[max(i-3, 0):i], tok[i:min(i+3, len(tok))]
+			switch {
+			case len(left)+len(right) == 6:
+				a, okLeft := wideAt(left, 0, 3)
+				b, okRight := wideAt(right, 0, 3)
+				if okLeft && okRight {
+					m.join(a, b)
+				}
+			case canEnd(left) && canBegin(right):
+				m.add(left, right)
 				halved = append(halved, meeting{left, right, int32(id)})
 			}
 		}
@@ -96,13 +107,15 @@ func newSeams(tokens []string) (seams, []meeting) {
 	return m, halved
 }
 
-// meeting is where two characters meet in the token id.
+// meeting is where two characters meet in the token id: what is before and what
+// is behind, of up to three bytes. It is less at the token's own ends, where it
+// stands for all characters that end or begin so.
 type meeting struct {
 	left, right string
 	id          int32
 }
 
-// add notes that a token has the two parts of text side by side.
+// add notes what a token has side by side.
 func (m *seams) add(left, right string) {
 	const most = 1 << 10 // pairs to note one by one
 	if lefts, rights := 1<<max(16-6*len(left), 0), 1<<(18-6*len(right)); lefts*rights > most {
@@ -116,23 +129,16 @@ func (m *seams) add(left, right string) {
 	}
 }
 
-// meetings yields the places in a token where characters that seams knows may
-// meet: what is before it and behind it, of up to three bytes. It is less at the
-// token's own ends, where it stands for all characters that end or begin so.
-func meetings(tok string) iter.Seq2[string, string] {
-	return func(yield func(left, right string) bool) {
-		for i := 1; i < len(tok); i++ {
-			if !isWide(tok[i]) {
-				continue
-			}
-			left, right := tok[max(i-3, 0):i], tok[i:min(i+3, len(tok))]
-			_, okLeft := wideAt(padding[:3-len(left)]+left, 0, 3)
-			_, okRight := wideAt(right+padding[len(right):], 0, 3)
-			if okLeft && okRight && !yield(left, right) {
-				return
-			}
-		}
-	}
+// canEnd reports whether characters that seams knows end in s.
+func canEnd(s string) bool {
+	_, ok := wideAt(padding[:3-len(s)]+s, 0, 3)
+	return ok
+}
+
+// canBegin reports whether characters that seams knows begin with s.
+func canBegin(s string) bool {
+	_, ok := wideAt(s+padding[len(s):], 0, 3)
+	return ok
 }
 
 // padding is U+2000. Its bytes are the lowest that a character can have at their

@@ -93,15 +93,22 @@ func (t *trie) step(n uint32, c byte, best rank) (child uint32, token rank) {
 	return child, best
 }
 
-// entry is a token while the trie is built.
+// entry is a token while it is sorted and laid out. It has no pointers, so that
+// the garbage collector need not look at so many.
 type entry struct {
-	key  uint64 // the first eight bytes, to sort by
-	text string
+	key  uint64 // the first eight bytes, the first highest
 	rank rank
+	len  int32
 }
 
 func newEntry(text string, r rank) entry {
-	return entry{bits.ReverseBytes64(load(text, 0, min(len(text), 8))), text, r}
+	return entry{bits.ReverseBytes64(load(text, 0, min(len(text), 8))), r, int32(len(text))}
+}
+
+// entries are tokens and where to find all of their bytes.
+type entries struct {
+	list []entry
+	text func(rank) string
 }
 
 // trieBuilder lays out nodes in blocks of 256 places, since a node's children
@@ -111,6 +118,8 @@ type trieBuilder struct {
 	nodes []node
 	free  [][4]uint64 // for each block, a bit for each free place
 	open  []int       // blocks worth searching
+
+	text func(rank) string // see entries
 
 	// The labels of the children of all nodes being laid out, from the root
 	// down, and where the entries of each child end.
@@ -122,25 +131,25 @@ type trieBuilder struct {
 const openBlocks = 8
 
 // buildTrie builds the trie of sorted entries.
-func buildTrie(entries []entry) trie {
-	b := &trieBuilder{nodes: make([]node, 0, 3*len(entries))}
+func buildTrie(from entries) trie {
+	b := &trieBuilder{nodes: make([]node, 0, 3*len(from.list)), text: from.text}
 	b.addBlock()
 	b.take(0, rootParent)
-	if len(entries) > 0 {
-		b.fill(0, entries, 0)
+	if len(from.list) > 0 {
+		b.fill(0, from.list, 0)
 	}
 	t := trie{nodes: b.nodes}
 	t.index()
 	return t
 }
 
-// sortEntries sorts by text. Texts must not be empty; equal ones are for the
-// caller to find. It counts its way through the first eight bytes, two at a
-// time from the last, which leaves little to compare.
-func sortEntries(entries []entry) {
-	from, to := entries, make([]entry, len(entries))
+// sort sorts by text. Texts must not be empty; equal ones are for the caller to
+// find. It counts its way through the first six bytes, two at a time from the
+// last, which leaves little to compare.
+func (e *entries) sort() {
+	from, to := e.list, make([]entry, len(e.list))
 	counts := make([]int32, 1<<16)
-	for shift := 0; shift < 64; shift += 16 {
+	for shift := 16; shift < 64; shift += 16 {
 		clear(counts)
 		for i := range from {
 			counts[uint16(from[i].key>>shift)]++
@@ -157,58 +166,71 @@ func sortEntries(entries []entry) {
 		}
 		from, to = to, from
 	}
-	// After an even number of rounds the result is in entries again.
-	for i := 0; i < len(entries); {
+	for i := 0; i < len(from); {
 		end := i + 1
-		for end < len(entries) && entries[end].key == entries[i].key {
+		for end < len(from) && from[end].key>>16 == from[i].key>>16 {
 			end++
 		}
 		if end-i > 1 {
-			slices.SortFunc(entries[i:end], func(a, b entry) int { return cmp.Compare(a.text, b.text) })
+			slices.SortFunc(from[i:end], e.compare)
 		}
 		i = end
 	}
+	e.list = from
+}
+
+func (e *entries) compare(a, b entry) int {
+	if a.key != b.key || a.len <= 8 && b.len <= 8 {
+		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.len, b.len))
+	}
+	return cmp.Compare(e.text(a.rank), e.text(b.rank))
 }
 
 // eachPrefix calls link for each of the sorted entries with the longest other
 // entry that is a prefix of it, or none. In this order the prefixes of an entry
 // lie on a stack.
-func eachPrefix(entries []entry, link func(r, prefix rank)) {
-	var stack []*entry
-	for i := range entries {
-		e := &entries[i]
-		for len(stack) > 0 && !strings.HasPrefix(e.text, stack[len(stack)-1].text) {
+func (e *entries) eachPrefix(link func(r, prefix rank)) {
+	var stack []entry
+	for _, entry := range e.list {
+		for len(stack) > 0 && !e.hasPrefix(entry, stack[len(stack)-1]) {
 			stack = stack[:len(stack)-1]
 		}
 		prefix := none
 		if len(stack) > 0 {
 			prefix = stack[len(stack)-1].rank
 		}
-		link(e.rank, prefix)
-		stack = append(stack, e)
+		link(entry.rank, prefix)
+		stack = append(stack, entry)
 	}
 }
 
+func (e *entries) hasPrefix(a, prefix entry) bool {
+	if prefix.len <= 8 {
+		return a.len >= prefix.len && (a.key^prefix.key)>>(64-8*prefix.len) == 0
+	}
+	return a.key == prefix.key && strings.HasPrefix(e.text(a.rank), e.text(prefix.rank))
+}
+
 // at returns byte i of the text, for the first eight without going there.
-func (e *entry) at(i int) byte {
+func (b *trieBuilder) at(e *entry, i int) byte {
 	if i < 8 {
 		return byte(e.key >> (56 - 8*i))
 	}
-	return e.text[i]
+	return b.text(e.rank)[i]
 }
 
 // fill lays out what is below node n, whose texts agree in their first depth
 // bytes. A text that ends at n itself is the first.
 func (b *trieBuilder) fill(n uint32, entries []entry, depth int) {
 	for {
-		for len(entries[0].text) == depth {
+		for int(entries[0].len) == depth {
 			b.nodes[n].token = entries[0].rank
 			if entries = entries[1:]; len(entries) == 0 {
 				return
 			}
 		}
-		c := entries[0].at(depth)
-		if c != entries[len(entries)-1].at(depth) {
+		c := b.at(&entries[0], depth)
+		if c != b.at(&entries[len(entries)-1], depth) {
 			b.branch(n, entries, depth)
 			return
 		}
@@ -225,7 +247,7 @@ func (b *trieBuilder) fill(n uint32, entries []entry, depth int) {
 func (b *trieBuilder) branch(n uint32, entries []entry, depth int) {
 	mark := len(b.labels)
 	for i := range entries {
-		c := entries[i].at(depth)
+		c := b.at(&entries[i], depth)
 		if last := len(b.labels) - 1; last < mark || c != b.labels[last] {
 			b.labels, b.ends = append(b.labels, c), append(b.ends, 0)
 		}
