@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress"
 
 	"github.com/eyrie-ai/eyrie/dataset/internal/rowfile"
 )
@@ -38,8 +39,13 @@ type record struct {
 
 func parquetFile(t testing.TB, groups ...[]record) []byte {
 	t.Helper()
+	return parquetPacked(t, &parquet.Zstd, groups...)
+}
+
+func parquetPacked(t testing.TB, codec compress.Codec, groups ...[]record) []byte {
+	t.Helper()
 	var b bytes.Buffer
-	w := parquet.NewGenericWriter[record](&b, parquet.Compression(&parquet.Zstd))
+	w := parquet.NewGenericWriter[record](&b, parquet.Compression(codec))
 	for _, g := range groups {
 		if _, err := w.Write(g); err != nil {
 			t.Fatal(err)

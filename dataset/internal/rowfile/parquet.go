@@ -1,6 +1,7 @@
 package rowfile
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +29,10 @@ func (f *File) parquetRows(r io.Reader, sum io.Writer) iter.Seq2[Row, error] {
 			return
 		}
 		for i, group := range file.RowGroups() {
+			if err := checkPages(r.(seekable), file.Size(), &file.Metadata().RowGroups[i]); err != nil {
+				yield(Row{}, fmt.Errorf("row group %d: %w", i+1, err))
+				return
+			}
 			for row, err := range groupRows(group, schema, f.max) {
 				row.Group = i + 1
 				if err != nil {
@@ -66,18 +71,22 @@ func openParquet(r io.Reader) (file *parquet.File, root *parquetNode, err error)
 	return file, root, nil
 }
 
-// footer looks for the mark that every whole Parquet file ends with.
+// footer looks for the end of every whole Parquet file: the directory's length,
+// and a mark.
 func footer(r io.ReaderAt, size int64) error {
 	const mark = "PAR1"
-	tail := make([]byte, len(mark))
-	if size < 12 {
+	tail := make([]byte, 4+len(mark))
+	if size < int64(len(mark)+len(tail)) {
 		return errors.New("the Parquet file is cut off after a few bytes; download it again")
 	}
-	if _, err := r.ReadAt(tail, size-int64(len(mark))); err != nil {
+	if _, err := r.ReadAt(tail, size-int64(len(tail))); err != nil {
 		return err
 	}
-	if string(tail) != mark {
+	if string(tail[4:]) != mark {
 		return errors.New("the Parquet file is cut off: its directory, which stands at the end, is not there; download it again")
+	}
+	if n := int64(binary.LittleEndian.Uint32(tail)); n > size-int64(len(mark)+len(tail)) {
+		return fmt.Errorf("the Parquet file is damaged: its directory is to have %d bytes, and the file has %d", n, size)
 	}
 	return nil
 }
@@ -102,7 +111,11 @@ func wholeFile(r seekable, sum io.Writer) error {
 // groupRows are the rows of one row group.
 func groupRows(group parquet.RowGroup, schema *parquetNode, limit int) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		rows := group.Rows()
+		rows, err := openRows(group)
+		if err != nil {
+			yield(Row{}, err)
+			return
+		}
 		defer rows.Close()
 		batch := make([]parquet.Row, parquetBatch)
 		a := &assembler{columns: make([][]parquet.Value, schema.leaves())}
@@ -133,6 +146,11 @@ func groupRows(group parquet.RowGroup, schema *parquetNode, limit int) iter.Seq2
 			}
 		}
 	}
+}
+
+func openRows(group parquet.RowGroup) (rows parquet.Rows, err error) {
+	defer recovered("row group", &err)
+	return group.Rows(), nil
 }
 
 func readRows(rows parquet.Rows, batch []parquet.Row) (n int, err error) {
