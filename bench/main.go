@@ -51,6 +51,9 @@ func run() error {
 		load.Soak = true
 		*only, *rounds = "eyrie", 1
 	}
+	if err := checkFiles(load.Streams); err != nil {
+		return err
+	}
 	kinds := names()
 	if *only != "" {
 		kinds = strings.Split(*only, ",")
@@ -78,7 +81,7 @@ func run() error {
 // print shows the median of each client's runs, and how it compares.
 func print(kinds []string, results map[string][]result, load *load) {
 	t := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "client\tCPU-s per 1M events\trange\teyrie is\tuser/sys\tpeak MB\tKB a stream\tconnections\twall s\tfirst text ms\t\n")
+	fmt.Fprintf(t, "client\tCPU-s per 1M events\trange\teyrie is\tuser/sys\tpeak MB\tKB a stream\tconnections\twall s\t%% of a core\tfirst text ms\t\n")
 	median := func(k string) result {
 		rs := slices.Clone(results[k])
 		slices.SortFunc(rs, func(a, b result) int { return int(a.cpu() - b.cpu()) })
@@ -101,8 +104,8 @@ func print(kinds []string, results map[string][]result, load *load) {
 		if slices.Contains(kinds, "eyrie") && k != "eyrie" {
 			ratio = fmt.Sprintf("1/%.1f", per(m.cpu())/per(median("eyrie").cpu()))
 		}
-		fmt.Fprintf(t, "%s\t%.2f\t%.2f–%.2f\t%s\t%.1f/%.1f\t%.0f\t%.1f\t%d\t%.1f\t%.0f\t\n", k, per(m.cpu()), per(low.cpu()), per(high.cpu()), ratio,
-			per(m.User), per(m.System), float64(m.RSS)/1e6, float64(m.RSS-m.Idle)/1e3/float64(load.Streams), m.Connections, m.Wall.Seconds(), m.FirstText*1000)
+		fmt.Fprintf(t, "%s\t%.2f\t%.2f–%.2f\t%s\t%.1f/%.1f\t%.0f\t%.1f\t%d\t%.1f\t%.0f\t%.0f\t\n", k, per(m.cpu()), per(low.cpu()), per(high.cpu()), ratio,
+			per(m.User), per(m.System), float64(m.RSS)/1e6, float64(m.RSS-m.Idle)/1e3/float64(load.Streams), m.Connections, m.Wall.Seconds(), 100*m.cpu().Seconds()/m.Wall.Seconds(), m.FirstText*1000)
 	}
 	t.Flush()
 	for _, k := range kinds {
