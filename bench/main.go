@@ -111,5 +111,5 @@ func print(kinds []string, results map[string][]result, load *load) {
 	for _, k := range kinds {
 		fmt.Printf("\n%s at its greatest, %s", k, median(k).Memory)
 	}
-	fmt.Printf("\na text is %.1f KB\n", load.text()/1e3)
+	fmt.Printf("\n\nof the KB a stream, %.1f are its text\n", load.text()/1e3)
 }
