@@ -99,7 +99,7 @@ func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	over := time.After(20 * time.Second)
+	over := time.After(5 * time.Minute)
 	for !so() {
 		select {
 		case <-tick.C:

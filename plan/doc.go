@@ -32,4 +32,5 @@ const (
 	PriorOutput   = 600.0           // output tokens of an answer
 	PriorThinking = 1200.0          // more of them when the model reasons first
 	PriorWaste    = 0.01            // what failed attempts cost, as a part of what answers cost
+	PriorAgain    = 0.01            // what is bought once more since ids are not certain, as such a part
 )

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"os"
 	"time"
 
@@ -166,16 +167,28 @@ func (f *facts) ended(r *eyrie.EndedRecord) {
 	l.good = l.good.Add(r.Cost)
 }
 
+// rounds is how many times as many requests as are under way at once a run makes
+// until what a lane took tells what it will take.
+const rounds = 4
+
 // slots is how many of the requests at once a lane will take: its part of those
 // that were made so far, as the order of preference, its limits and its cool-downs
 // had it, and no more than it ever had when it has said that it was full.
+//
+// A run's first requests were made while the limits climbed, and which lane climbed
+// faster is chance. As many as are under way at once are therefore added, spread
+// evenly over the lanes that were asked, and that a lane was full says nothing yet.
 func (f *facts) slots(m *laneFacts, concurrency int) int {
-	started := 0
+	started, asked := 0, 0
 	for _, l := range f.lanes {
 		started += l.started
+		if l.started > 0 {
+			asked++
+		}
 	}
-	n := (concurrency*m.started + started - 1) / started
-	if m.refused {
+	part := (float64(m.started) + float64(concurrency)/float64(asked)) / float64(started+concurrency)
+	n := int(math.Ceil(part * float64(concurrency)))
+	if m.refused && started > rounds*concurrency {
 		n = min(n, m.peak)
 	}
 	return n
@@ -233,7 +246,7 @@ func (f *facts) laneInputs(lanes []*eyrie.Lane, concurrency int) []plan.LaneInpu
 	for _, l := range lanes {
 		in := plan.LaneInput{Lane: l, Speed: l.Health.Throughput, Wait: l.Health.Latency, Source: plan.FromList, Waste: plan.PriorWaste, Slots: l.AtOnce}
 		if m := f.lanes[l.Name()]; m != nil && m.started > 0 && f.rows >= enoughAnswers {
-			in.Slots, in.Waste = f.slots(m, concurrency), m.waste()
+			in.Slots, in.Waste = f.slots(m, concurrency), m.waste()+plan.PriorAgain
 			if m.prompt > 0 {
 				in.Cached = float64(m.cached) / float64(m.prompt)
 			}

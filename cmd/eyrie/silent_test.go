@@ -74,7 +74,7 @@ func TestAChargeThatNobodySpokeOf(t *testing.T) {
 		}
 		var out, errOut bytes.Buffer
 		env := func(name string) string { return map[string]string{"OPENROUTER_API_KEY": "sk-good"}[name] }
-		code := run(context.Background(), []string{"run", filepath.Join(dir, "job.yaml"), "--bill-patience", "1s"}, env, strings.NewReader(""), &out, &errOut)
+		code := run(context.Background(), []string{"run", filepath.Join(dir, "job.yaml"), "--bill-patience", "10s"}, env, strings.NewReader(""), &out, &errOut)
 		api.Close()
 		srv.Close()
 		if code != exitDone {

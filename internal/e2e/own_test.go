@@ -123,7 +123,7 @@ func TestOwnServersBesideAVendor(t *testing.T) {
 		when(t, func() bool { return len(fast.Truths()) > 140 })
 		slow.SetDown(false)
 	}()
-	res := r.eyrie(0, "run", "job.yaml", "--bill-patience", "2s")
+	res := r.eyrie(0, "run", "job.yaml", "--bill-patience", "20s")
 	<-outage
 	if !strings.Contains(res.out, "server is away") || !strings.Contains(res.out, "server is back") {
 		t.Errorf("the run does not say that a server went away and came back:\n%s", res.out)

@@ -82,13 +82,13 @@ func TestWholeJob(t *testing.T) {
 	if got := r.totals().Requests; got != 0 {
 		t.Fatalf("%d requests were made for a job that cannot be afforded", got)
 	}
-	first := r.eyrie(3, "run", "job.yaml", "--partial", "--bill-patience", "5s")
+	first := r.eyrie(3, "run", "job.yaml", "--partial", "--bill-patience", "20s")
 	r.checkBudget(small)
 	if spent := r.totals().Spend; spent < dollars(t, small)*97/100 {
 		t.Errorf("only %d picodollars of a budget of $%s were used", spent, small)
 	}
 	r.job(large, 2000)
-	second := r.eyrie(4, "run", "job.yaml", "--bill-patience", "5s") // prompts are used up before the targets
+	second := r.eyrie(4, "run", "job.yaml", "--bill-patience", "20s") // prompts are used up before the targets
 	r.checkMoney(large)
 	c := r.checkExport()
 	total := r.checkComplete()
@@ -134,7 +134,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		r.checkBudget(budget)
 	}
 	last := time.Now()
-	end := r.eyrie(4, "run", "job.yaml", "--bill-patience", "3s")
+	end := r.eyrie(4, "run", "job.yaml", "--bill-patience", "20s")
 	t.Logf("the last run took %v:\n%s", time.Since(last).Round(time.Millisecond), end.out)
 	r.checkMoney(budget)
 	c := r.checkExport()

@@ -72,7 +72,7 @@ func TestToolLoops(t *testing.T) {
 		wait()
 		timer.Stop()
 	}
-	out := r.eyrie(4, "run", "job.yaml", "--bill-patience", "5s")
+	out := r.eyrie(4, "run", "job.yaml", "--bill-patience", "20s")
 	r.checkMoney("100")
 	c := r.checkExport()
 	r.checkAcceptedOnce(c)
@@ -126,7 +126,7 @@ func TestTargetsAreMetInCertainRows(t *testing.T) {
 	}
 	r := newRig(t, fmt.Sprintf(splitting, 0.08), set)
 	r.job("10", 20)
-	first := r.eyrie(0, "run", "job.yaml", "--bill-patience", "1s")
+	first := r.eyrie(0, "run", "job.yaml", "--bill-patience", "20s")
 	r.checkMoney("10")
 	r.eyrie(0, "export", "job.yaml", "--out", "rows")
 	certain := 0
@@ -140,7 +140,7 @@ func TestTargetsAreMetInCertainRows(t *testing.T) {
 		t.Errorf("the run does not say that it went on:\n%s", first.out)
 	}
 	spent := r.totals().Spend
-	if again := r.eyrie(0, "run", "job.yaml", "--bill-patience", "1s"); r.totals().Spend != spent {
+	if again := r.eyrie(0, "run", "job.yaml", "--bill-patience", "20s"); r.totals().Spend != spent {
 		t.Errorf("a finished run buys more:\n%s", again.out)
 	}
 }
@@ -154,9 +154,9 @@ func TestNoMoreOfWhatIsNotCertain(t *testing.T) {
 	}
 	r := newRig(t, fmt.Sprintf(splitting, 0.7), set)
 	r.job("10", 10)
-	r.eyrie(0, "run", "job.yaml", "--bill-patience", "1s", "--no-top-up")
+	r.eyrie(0, "run", "job.yaml", "--bill-patience", "20s", "--no-top-up")
 	spent := r.totals().Spend
-	out := r.eyrie(0, "run", "job.yaml", "--bill-patience", "1s").out
+	out := r.eyrie(0, "run", "job.yaml", "--bill-patience", "20s").out
 	if !strings.Contains(out, "no more is bought for it") || r.totals().Spend != spent {
 		t.Errorf("%d picodollars became %d:\n%s", spent, r.totals().Spend, out)
 	}
