@@ -132,12 +132,12 @@ func shuffled(rng *rand.Rand, bytewise bool) (frames [][]byte) {
 	return frames
 }
 
-// TestAFrameReadAgainIsAFrameReadInFull compares some tens of thousands of
-// streams.
+// TestAFrameReadAgainIsAFrameReadInFull compares some thousands of streams; the
+// fuzz test beside it goes on where it stops.
 func TestAFrameReadAgainIsAFrameReadInFull(t *testing.T) {
-	streams := 40_000
+	streams := 8_000
 	if testing.Short() {
-		streams = 8_000
+		streams = 1_000
 	}
 	rng := rand.New(rand.NewPCG(7, 11))
 	again, all := 0, 0
