@@ -27,6 +27,9 @@ type Policy struct {
 	// An endpoint's price at its dearest hour counts, and not that of long
 	// prompts: who sends one must look at the lane's rates for it.
 	MaxPrompt, MaxOutput eyrie.Money
+	// MaxRequest bounds what a request costs by itself, where one of these three
+	// is not zero.
+	MaxRequest eyrie.Money
 	// MinStatus and MinUptime are what an endpoint's health must reach. One
 	// whose health is not given does reach it. Nil and zero ask for nothing: a
 	// lane in trouble is slowed down by what comes back from it, and that is
@@ -148,12 +151,15 @@ func (p *Policy) objection(v *Verdict) (Rule, string) {
 
 func (p *Policy) prices(v *Verdict) (Rule, string) {
 	dearest := v.Lane.Dearest(0)
+	bounded, fee := max(p.MaxPrompt, p.MaxOutput, p.MaxRequest) > 0, dearest.RequestPrice.Times(1)
 	prompt, output := dearest.PromptPrice.PerMillion(), dearest.CompletionPrice().PerMillion()
 	switch {
 	case p.MaxPrompt > 0 && prompt > p.MaxPrompt:
 		return RuleMaxPrice, fmt.Sprintf("prompt price %s/M is over max_price %s", prompt, p.MaxPrompt)
 	case p.MaxOutput > 0 && output > p.MaxOutput:
 		return RuleMaxPrice, fmt.Sprintf("completion price %s/M is over max_price %s", output, p.MaxOutput)
+	case bounded && fee > p.MaxRequest:
+		return RuleMaxPrice, fmt.Sprintf("a request costs %s by itself, and max_price allows %s for one", fee, p.MaxRequest)
 	}
 	return "", ""
 }

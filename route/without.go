@@ -11,7 +11,7 @@ func (p Policy) Without(r Rule) Policy {
 	case RuleQuantization:
 		p.Quantizations, p.Native = nil, ""
 	case RuleMaxPrice:
-		p.MaxPrompt, p.MaxOutput = 0, 0
+		p.MaxPrompt, p.MaxOutput, p.MaxRequest = 0, 0, 0
 	case RuleZDR:
 		p.Retained = nil
 	case RuleStatus:

@@ -99,7 +99,7 @@ const gather = time.Second
 func newClient(job *config.Job, o *config.OpenRouter, key config.Key) (*openrouter.Client, error) {
 	c, err := openrouter.New(openrouter.Config{
 		BaseURL: o.BaseURL, Key: key.Reveal(), MaxStreams: job.Concurrency, Gather: gather,
-		DataCollection: o.DataCollection, ZDR: o.ZDR, Distillable: o.Distillable, Logprobs: o.Logprobs != "", NeedLogprobs: o.Logprobs == "true", MaxPrompt: o.MaxPrice.Prompt, MaxOutput: o.MaxPrice.Completion, UserAgent: "eyrie/" + programVersion(),
+		DataCollection: o.DataCollection, ZDR: o.ZDR, Distillable: o.Distillable, Logprobs: o.Logprobs != "", NeedLogprobs: o.Logprobs == "true", MaxPrompt: o.MaxPrice.Prompt, MaxOutput: o.MaxPrice.Completion, MaxRequest: o.MaxPrice.Request, UserAgent: "eyrie/" + programVersion(),
 	})
 	if err != nil {
 		return nil, &exitError{exitConfig, err}
@@ -274,7 +274,7 @@ func mayDistil(ctx context.Context, src source, job *config.Job, o *config.OpenR
 // newPolicy makes an engine's policy from the job.
 func newPolicy(job *config.Job, o *config.OpenRouter) (route.Policy, error) {
 	p := route.Policy{
-		Only: o.Only, Ignore: o.Ignore, Prefer: o.Prefer, MaxPrompt: o.MaxPrice.Prompt, MaxOutput: o.MaxPrice.Completion,
+		Only: o.Only, Ignore: o.Ignore, Prefer: o.Prefer, MaxPrompt: o.MaxPrice.Prompt, MaxOutput: o.MaxPrice.Completion, MaxRequest: o.MaxPrice.Request,
 		MinStatus: o.MinStatus, MinUptime: o.MinUptime,
 		MaxTokens: max(job.Mix().MaxTokens(), job.RetryTokens), Parameters: parameters(job.Mix()),
 	}

@@ -43,6 +43,8 @@ type Config struct {
 	// is no bound. A request for which a lane's price is higher, because the
 	// prompt is long or by the hour, is not made.
 	MaxPrompt, MaxOutput eyrie.Money
+	// MaxRequest is the most that a request may cost by itself; zero is no bound.
+	MaxRequest eyrie.Money
 	// DataCollection is "allow" or "deny"; empty is not sent.
 	DataCollection string
 	// ZDR lets only endpoints answer that retain nothing, Distillable only a

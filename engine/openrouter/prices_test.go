@@ -64,13 +64,15 @@ func TestMaxPriceOfLongPrompts(t *testing.T) {
 		s.Drift = []emulator.Change{{Endpoint: atlas, Pricing: map[string]any{"overrides": []any{
 			map[string]any{"utc_start": 100, "utc_end": 200, "completion": "0.000005"},
 			map[string]any{"min_prompt_tokens": 500, "prompt": "0.000002"},
+			map[string]any{"min_prompt_tokens": 400, "request": "0.011"},
+			map[string]any{"min_prompt_tokens": 300, "utc_start": 100, "utc_end": 200, "request": "0.01"},
 		}}}}
 		vendor, err := emulator.New(emulator.Config{Vocabulary: vocabulary(), Scenario: &s})
 		if err != nil {
 			t.Fatal(err)
 		}
 		c, _ := serve(t, vendor, func(c *openrouter.Config) {
-			c.MaxPrompt, c.MaxOutput = eyrie.Dollar/2, 3*eyrie.Dollar
+			c.MaxPrompt, c.MaxOutput, c.MaxRequest = eyrie.Dollar/2, 3*eyrie.Dollar, eyrie.Dollar/100
 		})
 		cat, err := c.Endpoints(t.Context(), model)
 		if err != nil {
@@ -81,10 +83,11 @@ func TestMaxPriceOfLongPrompts(t *testing.T) {
 			after  time.Duration
 			says   string
 		}{
-			{499, 0, ""},
+			{399, 0, ""},
+			{400, 0, "a request costs $0.011 by itself for a prompt of 400 tokens"},
 			{500, 0, "a million prompt tokens cost $2.00"},
-			{499, time.Hour, "a million completion tokens cost $5.00"},
-			{499, time.Hour, ""},
+			{399, time.Hour, "a million completion tokens cost $5.00"},
+			{399, time.Hour, ""},
 		} {
 			time.Sleep(row.after)
 			for _, l := range cat.Lanes {

@@ -101,8 +101,11 @@ func (c *Client) chatBody(r *eyrie.Request) ([]byte, error) {
 	if q := r.Lane.Quantization; q != "" {
 		req.Provider.Quantizations = []string{q}
 	}
-	if fee := dearest.RequestPrice; !fee.IsZero() {
-		req.Provider.MaxPrice.Request = jsontext.Value(fee.Times(1).Decimal())
+	if fee := dearest.RequestPrice.Times(1); fee > 0 {
+		if bound := c.cfg.MaxRequest; bound > 0 {
+			fee = min(fee, bound)
+		}
+		req.Provider.MaxPrice.Request = jsontext.Value(fee.Decimal())
 	}
 	if c.AsksLogprobs(r.Lane) {
 		req.Logprobs = true
@@ -160,6 +163,9 @@ func (c *Client) tooDear(r *eyrie.Request, now time.Time) error {
 		if m := x.price.PerMillion(); x.bound > 0 && m > x.bound {
 			return fmt.Errorf("a million %s tokens cost %s for a prompt of %d tokens at this hour, over max_price %s", x.what, m, r.Generation.PromptTokens, x.bound)
 		}
+	}
+	if fee := rates.RequestPrice.Times(1); c.cfg.MaxRequest > 0 && fee > c.cfg.MaxRequest {
+		return fmt.Errorf("a request costs %s by itself for a prompt of %d tokens at this hour, over max_price %s", fee, r.Generation.PromptTokens, c.cfg.MaxRequest)
 	}
 	return nil
 }

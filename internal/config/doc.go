@@ -89,6 +89,7 @@
 //	      max_price:                       dollars per million tokens; none
 //	        prompt: 0.55
 //	        completion: 2.60
+//	        request: 0.001                 dollars for a request by itself; nothing
 //	      min_status: -2                   the lowest status that may answer, -10 to 0; any
 //	      min_uptime: 95                   per cent of the last half hour, 0 to 100; 0
 //	      data_collection: deny            deny or allow; the account's own setting

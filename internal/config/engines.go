@@ -104,14 +104,14 @@ func openRouterFields() []field[OpenRouter] {
 }
 
 func maxPriceFields() []field[MaxPrice] {
-	price := func(at func(*MaxPrice) *eyrie.Money) func(*reader, value, *MaxPrice) {
-		return func(r *reader, v value, p *MaxPrice) {
-			*at(p), _ = r.money(v, "write dollars per million tokens above zero, such as 2.60")
-		}
+	price := func(fix string, at func(*MaxPrice) *eyrie.Money) func(*reader, value, *MaxPrice) {
+		return func(r *reader, v value, p *MaxPrice) { *at(p), _ = r.money(v, fix) }
 	}
+	const million, each = "write dollars per million tokens above zero, such as 2.60", "write dollars a request above zero, such as 0.001, or leave it out"
 	return []field[MaxPrice]{
-		{"prompt", "", price(func(p *MaxPrice) *eyrie.Money { return &p.Prompt })},
-		{"completion", "", price(func(p *MaxPrice) *eyrie.Money { return &p.Completion })},
+		{"prompt", "", price(million, func(p *MaxPrice) *eyrie.Money { return &p.Prompt })},
+		{"completion", "", price(million, func(p *MaxPrice) *eyrie.Money { return &p.Completion })},
+		{"request", "", price(each, func(p *MaxPrice) *eyrie.Money { return &p.Request })},
 	}
 }
 

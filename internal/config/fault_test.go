@@ -367,8 +367,10 @@ var faultTests = []struct {
 		`job.yaml:10:33: engines[0].openrouter.catalogue_every: found "300"; write a time from 1s to 24h, such as 5m`},
 	{"max_price of nothing", "- openrouter:", "- openrouter: {max_price: {prompt: 0}}",
 		`job.yaml:10:36: engines[0].openrouter.max_price.prompt: found "0"; write dollars per million tokens above zero, such as 2.60`},
+	{"max_price of a request that is nothing", "- openrouter:", "- openrouter: {max_price: {request: 0}}",
+		`job.yaml:10:37: engines[0].openrouter.max_price.request: found "0"; write dollars a request above zero, such as 0.001, or leave it out`},
 	{"max_price as a number", "- openrouter:", "- openrouter: {max_price: 2.6}",
-		`job.yaml:10:27: engines[0].openrouter.max_price: found "2.6"; write a mapping with prompt, completion`},
+		`job.yaml:10:27: engines[0].openrouter.max_price: found "2.6"; write a mapping with prompt, completion, request`},
 	{"data_collection misspelt", "- openrouter:", "- openrouter: {data_collection: denny}",
 		`job.yaml:10:33: engines[0].openrouter.data_collection: found "denny"; did you mean "deny"? allowed are deny, allow`},
 }

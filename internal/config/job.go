@@ -117,10 +117,12 @@ type Precision struct {
 	Note  string // how the user knows; may be empty
 }
 
-// MaxPrice bounds the price of a million tokens. Zero is no bound.
+// MaxPrice bounds the price of a million tokens, and of a request by itself. Zero
+// is no bound, but for the request's where one of the others is given.
 type MaxPrice struct {
 	Prompt     eyrie.Money
 	Completion eyrie.Money
+	Request    eyrie.Money
 }
 
 // Env is what the package knows of the world around it.

@@ -116,7 +116,7 @@ engines:
       only: [atlas-cloud, siliconflow/int4, Moonshot AI]
       ignore: [venice]
       prefer: [Moonshot AI]
-      max_price: {prompt: 0.55, completion: "$2.60"}
+      max_price: {prompt: 0.55, completion: "$2.60", request: 0.001}
       min_status: -2
       min_uptime: 99.5
       data_collection: deny
@@ -176,7 +176,7 @@ engines:
 				Only:           []string{"atlas-cloud", "siliconflow/int4", "Moonshot AI"},
 				Ignore:         []string{"venice"},
 				Prefer:         []string{"Moonshot AI"},
-				MaxPrice:       config.MaxPrice{Prompt: 55 * eyrie.Dollar / 100, Completion: 260 * eyrie.Dollar / 100},
+				MaxPrice:       config.MaxPrice{Prompt: 55 * eyrie.Dollar / 100, Completion: 260 * eyrie.Dollar / 100, Request: eyrie.Dollar / 1000},
 				MinStatus:      new(-2),
 				MinUptime:      99.5,
 				DataCollection: "deny",

@@ -179,10 +179,12 @@ engines:
       # ignore: [venice]
       # prefer: [siliconflow/int4]
 
-      # The most to pay, in dollars per million tokens.
+      # The most to pay, in dollars per million tokens. Where there is such a bound,
+      # endpoints that charge for a request by itself may answer up to request.
       # max_price:
       #   prompt: 0.55
       #   completion: 2.60
+      #   request: 0.001
 
       # How well an endpoint must be doing: its status, from 0 down to -10, and
       # the per cent of the last half hour that it was up.
