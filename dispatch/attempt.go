@@ -166,8 +166,6 @@ func (r *Runner) request(ctx context.Context, a *attempt) {
 		Generation: &a.task.gen, Model: r.cfg.Model, Sampling: a.asked, Lane: a.on,
 		Run: r.cfg.Run, Attempt: a.try,
 	}
-	a.answer = new(eyrie.Answer)
-	a.err = &eyrie.Error{Op: "dispatch", Subject: a.on.Name(), Kind: eyrie.Again, Class: "no end"}
 	text := 0
 	for ev, err := range a.lane.engine.Stream(ctx, req) {
 		switch ev.Kind {
@@ -188,6 +186,10 @@ func (r *Runner) request(ctx context.Context, a *attempt) {
 				a.err = asError(err)
 			}
 		}
+	}
+	if a.answer == nil {
+		a.answer = new(eyrie.Answer)
+		a.err = &eyrie.Error{Op: "dispatch", Subject: a.on.Name(), Kind: eyrie.Again, Class: "no end"}
 	}
 	if a.err != nil && context.Cause(ctx) == errBudget && !a.answer.CostGiven {
 		a.err = &eyrie.Error{Op: "dispatch", Subject: a.on.Name(), Kind: eyrie.Again, Class: classBudget, Charged: a.err.Charged, Err: errBudget}

@@ -176,8 +176,12 @@ func quoted(b []byte) int {
 	return 0
 }
 
-// AppendText appends the text of a part that is a string.
+// AppendText appends the text of a part that is a string. Texts come in very
+// many parts, so it makes room for more of them than append does.
 func AppendText(dst []byte, value []byte) []byte {
+	if cap(dst)-len(dst) < len(value) {
+		dst = slices.Grow(dst, max(512, len(value), len(dst)/2))
+	}
 	if bytes.IndexByte(value, '\\') < 0 {
 		return append(dst, value[1:len(value)-1]...)
 	}
