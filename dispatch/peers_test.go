@@ -1,8 +1,14 @@
 package dispatch_test
 
 import (
+	"cmp"
 	"errors"
 	"iter"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -16,18 +22,102 @@ import (
 )
 
 // This file holds what users of comparable tools ran into, by the number of the
-// report in the survey of them, as far as it concerns the dispatch of requests:
-//
-//	43 44 46 47 49 52 53 55 56  rate limits       below
-//	59 62 64                    hangs             below, and TestStragglerIsHedged
-//	61 73 74                    memory            below
-//	86                          what binds        below
-//	67 68 70 71                 timeouts          engine/openrouter, internal/stream: the four clocks
-//	77                          descriptors       cmd/eyrie: too few are said before the start
-//	79 80 83 85 88              concurrency       TestUsefulTokensOfTheOptimum; engine/openrouter's benchmarks
-//	89 91 92 95 97 98           the network       engine/openrouter: transport, stream; internal/sse
-//
-// 50, 58 and 65 are about replicas and batches, which there are none of.
+// report in the survey of them, as far as it concerns the dispatch of requests.
+// What other packages' tests hold is listed here; TestEveryReportIsATest checks it.
+
+// reports are the rows of the survey about rate limits, hangs, timeouts, memory,
+// concurrency and the network, with the tests that hold each of them, by their
+// package's folder and name; or why it cannot concern us.
+var reports = []struct {
+	rows  []int
+	tests string
+	why   string
+}{
+	{[]int{43, 44, 46, 47}, "dispatch TestPeers43To47", ""},
+	{[]int{49, 52}, "dispatch TestPeers49And52", ""},
+	{[]int{50}, "", "cool-downs are shared between replicas of a proxy: a run is one process"},
+	{[]int{53}, "dispatch TestPeers53", ""},
+	{[]int{55, 56}, "dispatch TestPeers55And56", ""},
+	{[]int{58}, "", "a quota of a batch API, and none is used"},
+	{[]int{59}, "dispatch TestPeers59And64, dispatch TestStragglerIsHedged, engine/openrouter TestDeadConnection", ""},
+	{[]int{61}, "dispatch TestPeers61And73", ""},
+	{[]int{62}, "dispatch TestServerThatGoesAway, dispatch TestServersThatStayAway", ""},
+	{[]int{64}, "dispatch TestPeers59And64, engine/internal/server TestWhatAServerForgotIsCutOff, engine/internal/server TestProbeOfAServerThatHangs", ""},
+	{[]int{65}, "", "a job of a batch API that stays: none is used"},
+	{[]int{67, 68, 71}, "engine/openrouter TestP26P28Limits, engine/internal/server TestClocks", ""},
+	{[]int{70}, "dispatch TestStragglerIsHedged, engine/openrouter TestP26P28Limits", ""},
+	{[]int{73, 74}, "dispatch TestPeers61And73, dispatch TestPeers76", ""},
+	{[]int{76}, "dispatch TestPeers76", ""},
+	{[]int{77}, "cmd/eyrie TestScripts", ""},
+	{[]int{79, 80, 83, 85}, "internal/e2e TestScenarioHappy, dispatch TestUsefulTokensOfTheOptimum", ""},
+	{[]int{82}, "dispatch TestPeers82", ""},
+	{[]int{86}, "dispatch TestPeers86", ""},
+	{[]int{88}, "internal/e2e TestOwnServersAlone, dispatch TestServersAreFullAndNotFlooded", ""},
+	{[]int{89, 94}, "engine/openrouter TestReuse", ""},
+	{[]int{91}, "engine/openrouter TestHTTP2, engine/internal/h2 TestConnections", ""},
+	{[]int{92}, "engine/openrouter TestDeadConnection, engine/openrouter TestReset", ""},
+	{[]int{95, 97}, "engine/openrouter TestHTTP2, engine/internal/h2 TestConnections, engine/internal/h2 TestDials, engine/openrouter TestConnect", ""},
+	{[]int{98}, "internal/sse TestLongLine, engine/openrouter TestTorn, engine/openrouter TestEndlessEvent", ""},
+}
+
+// TestEveryReportIsATest looks for each test that is listed, and, where the survey
+// is there, for each of its rows.
+func TestEveryReportIsATest(t *testing.T) {
+	listed := map[string]bool{}
+	for _, r := range reports {
+		for _, row := range r.rows {
+			if listed[strconv.Itoa(row)] {
+				t.Errorf("report %d is listed twice", row)
+			}
+			listed[strconv.Itoa(row)] = true
+		}
+		if (r.tests == "") == (r.why == "") {
+			t.Errorf("reports %d have tests %q, and none since %q", r.rows, r.tests, r.why)
+			continue
+		}
+		for test := range strings.SplitSeq(r.tests, ", ") {
+			if folder, name, _ := strings.Cut(test, " "); r.why == "" && !hasTest(t, folder, name) {
+				t.Errorf("reports %d: there is no %s in %s", r.rows, name, folder)
+			}
+		}
+	}
+	survey, err := os.ReadFile(filepath.Join(cmp.Or(os.Getenv("EYRIE_SHARED"), filepath.Join("..", "..", "shared")), "PEERS.md"))
+	if err != nil {
+		t.Skipf("reference data absent (set EYRIE_SHARED to its folder): %v", err)
+	}
+	_, part, found := strings.Cut(string(survey), "\n### D. ")
+	if !found {
+		t.Fatal("the survey has no part D")
+	}
+	if before, _, more := strings.Cut(part, "\n### J. "); more {
+		part = before
+	}
+	rows := regexp.MustCompile(`(?m)^\| ([0-9]+) \|`).FindAllStringSubmatch(part, -1)
+	if len(rows) < 35 {
+		t.Fatalf("%d rows were found", len(rows))
+	}
+	for _, row := range rows {
+		if !listed[row[1]] {
+			t.Errorf("report %s is not listed", row[1])
+		}
+	}
+}
+
+// hasTest reports whether a package has a test of that name.
+func hasTest(t *testing.T, folder, name string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("..", filepath.FromSlash(folder), "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(files, func(file string) bool {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(string(text), "\nfunc "+name+"(t *testing.T)")
+	})
+}
 
 func refusal(wait time.Duration) error {
 	return &eyrie.Error{Kind: eyrie.Again, Charged: eyrie.ChargedNo, Class: "429", LaneWide: true, RetryAfter: wait, Err: errors.New("too many requests")}
@@ -230,6 +320,74 @@ func TestPeers61And73(t *testing.T) {
 		res := r.run(t)
 		if n := most.Load(); res.Snapshot.Sets[0].Rows != 20_000 || n > 300 {
 			t.Errorf("%d rows, up to %d prompts were read ahead", res.Snapshot.Sets[0].Rows, n)
+		}
+	})
+}
+
+// TestPeers76 looks, while a run goes on, for prompts that are answered and still in
+// memory: there are none.
+func TestPeers76(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const rows, near = 4000, 3900
+		var there atomic.Int64
+		kept := int64(-1)
+		r := newRig(100*eyrie.Dollar, func(n int, q *eyrie.Request) (*eyrie.Answer, time.Duration, error) {
+			if n == near {
+				for range 1000 { // what is collected is counted a moment later
+					runtime.GC()
+					if kept = there.Load(); kept < 1000 {
+						break
+					}
+					runtime.Gosched()
+				}
+			}
+			return good(q, 5), time.Second, nil
+		})
+		all := prompts("a", rows)
+		r.cfg.Sets = []dispatch.Set{{Name: "a", Target: 1 << 40, Prompts: func(yield func(*eyrie.Prompt, error) bool) {
+			for p, err := range all {
+				there.Add(1)
+				runtime.AddCleanup(p, func(*atomic.Int64) { there.Add(-1) }, &there)
+				if !yield(p, err) {
+					return
+				}
+			}
+		}}}
+		res := r.run(t)
+		if got := res.Snapshot.Sets[0].Rows; got != rows || kept < 0 || kept >= 1000 {
+			t.Errorf("%d rows; with %d asked for, %d prompts are in memory", got, near, kept)
+		}
+	})
+}
+
+// TestPeers82 counts the tokens of one set's prompts for ten seconds each: the
+// other set's answers do not wait for that.
+func TestPeers82(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var answered, quick atomic.Int64 // of the other set, and until the last one was asked for
+		r := newRig(10*eyrie.Dollar, func(n int, q *eyrie.Request) (*eyrie.Answer, time.Duration, error) {
+			if q.Generation.Set == "quick" {
+				answered.Add(1)
+				quick.Store(int64(time.Since(began)))
+			}
+			return good(q, 5), time.Second, nil
+		})
+		r.cfg.Concurrency = 10
+		r.cfg.Count = func(g *eyrie.Generation, _ eyrie.Sampling) (int, error) {
+			if g.Set == "slow" {
+				time.Sleep(10 * time.Second) // of the bubble
+			}
+			return 100, nil
+		}
+		r.cfg.Sets = []dispatch.Set{
+			{Name: "slow", Target: 1 << 40, Prompts: prompts("slow", 30)},
+			{Name: "quick", Target: 1 << 40, Prompts: prompts("quick", 200)},
+		}
+		res := r.run(t)
+		last := time.Duration(quick.Load())
+		if slow := res.Snapshot.Sets[0].Rows; slow != 30 || answered.Load() != 200 || last > time.Minute {
+			t.Errorf("%d answers of the slow set; %d of the quick one, asked for within %v of %v", slow, answered.Load(), last, time.Since(began))
 		}
 	})
 }
