@@ -1,10 +1,14 @@
 package tokenizer_test
 
 import (
+	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/eyrie-ai/eyrie/tokenizer"
 )
@@ -72,25 +76,49 @@ func BenchmarkEncode(b *testing.B) {
 	}
 }
 
-// BenchmarkEncodeParallel encodes on every core: with -cpu 1,2 its cpu-MB/s stay
-// the same where nothing is waited for.
-func BenchmarkEncodeParallel(b *testing.B) {
+// BenchmarkScale encodes on one goroutine and on one for each processor, by turns.
+// speedup is how many times faster the latter are together, and cpu-ratio what
+// share of the text they encode for a second of processor time. The second is near
+// 1 where nothing is waited for or shared; other work on the machine lowers the
+// first. Both are of each side's best round.
+func BenchmarkScale(b *testing.B) {
 	tok := loadShared(b, "kimi-k2.5")
-	var all strings.Builder
+	var docs []string // few, as short rounds are disturbed less
 	for _, text := range benchTexts(b) {
-		all.WriteString(text)
+		all := documents(text)
+		docs = append(docs, all[:min(2, len(all))]...)
 	}
-	docs := documents(all.String())
-	b.SetBytes(int64(all.Len() / len(docs)))
-	b.ResetTimer()
-	start := cpuTime()
-	b.RunParallel(func(pb *testing.PB) {
-		var ids []int32
-		for i := 0; pb.Next(); i++ {
-			ids = tok.Encode(ids[:0], docs[i%len(docs)])
+	alone, together := newPace(), newPace()
+	n := runtime.GOMAXPROCS(0)
+	for b.Loop() {
+		for range 50 {
+			alone.best(tok, docs, 1)
+			together.best(tok, docs, n)
 		}
-	})
-	b.ReportMetric(float64(all.Len()/len(docs)*b.N)/1e6/(cpuTime()-start).Seconds(), "cpu-MB/s")
+	}
+	b.ReportMetric(float64(n)*alone.wall.Seconds()/together.wall.Seconds(), "speedup")
+	b.ReportMetric(float64(n)*alone.cpu.Seconds()/together.cpu.Seconds(), "cpu-ratio")
+}
+
+// pace is the least time that rounds of encoding took.
+type pace struct{ wall, cpu time.Duration }
+
+func newPace() *pace { return &pace{math.MaxInt64, math.MaxInt64} }
+
+// best times one round, in which each of n goroutines encodes all documents.
+func (p *pace) best(tok *tokenizer.Tokenizer, docs []string, n int) {
+	var wg sync.WaitGroup
+	start, cpu := time.Now(), cpuTime()
+	for g := range n {
+		wg.Go(func() {
+			var ids []int32
+			for i := range docs {
+				ids = tok.Encode(ids[:0], docs[(i+g*len(docs)/n)%len(docs)])
+			}
+		})
+	}
+	wg.Wait()
+	p.wall, p.cpu = min(p.wall, time.Since(start)), min(p.cpu, cpuTime()-cpu)
 }
 
 func BenchmarkDecode(b *testing.B) {
