@@ -66,3 +66,14 @@ func TestLookup(t *testing.T) {
 		}
 	}
 }
+
+// TestThree compares the two ways of asking for characters of three bytes.
+func TestThree(t *testing.T) {
+	table := ucd.Classes()
+	for r := rune(0x800); r <= 0xffff; r++ {
+		a, b, c := byte(0xe0|r>>12), byte(0x80|r>>6&0x3f), byte(0x80|r&0x3f)
+		if got, want := table.Three(a, b, c), table.At(r); got != want {
+			t.Fatalf("U+%04X: %#x, want %#x", r, got, want)
+		}
+	}
+}
