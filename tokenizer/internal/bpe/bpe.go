@@ -15,17 +15,18 @@
 // if every token is what merging makes of its own bytes, and every two
 // neighbours keep the boundary between them when merged on their own. At most
 // one list passes for a given piece. [Encoder.Append] first looks the whole
-// piece up, which settles most words of most languages. Otherwise it goes from
-// left to right, takes the longest token that fits and keeps its boundary, and
-// steps back where nothing fits. Positions proven to be dead ends are marked,
-// so the time is linear in the piece's length.
+// piece up, which settles most words of most languages. Short ones that are no
+// token are merged as the definition says. For the others it goes from left to
+// right, takes the longest token that fits and keeps its boundary, and steps back
+// where nothing fits. Positions proven to be dead ends are marked, so the time is
+// linear in the piece's length.
 //
 // Whether a boundary survives is found by undoing merges: see [Model.keeps].
 // Most boundaries need no look at that: see [follow].
 //
 // Pieces of Chinese and Japanese can be as long as a sentence. They are cut first
 // where no token goes across: see [seams]. The parts, if they are no tokens, are
-// merged after all, but character by character: see [chars].
+// merged character by character: see [chars].
 //
 // # Late tokens
 //

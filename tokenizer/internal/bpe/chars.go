@@ -10,12 +10,7 @@ type chars struct {
 	odd [1 << oddBits / 64]uint64
 }
 
-const (
-	oddBits = 18
-	// mostChars is up to how many characters are merged so. The time is the
-	// square of their number.
-	mostChars = 16
-)
+const oddBits = 18
 
 // chars returns the characters of a vocabulary all of whose tokens have ranks.
 // The places in tokens where one of two characters is not all there are halved.
@@ -65,12 +60,11 @@ func (c *chars) isOdd(a, b uint32) bool {
 // appendChars appends the ids of s to dst. It is false, and has appended nothing,
 // where s is not for this.
 func (m *Model) appendChars(dst []int32, s string) ([]int32, bool) {
-	// tokens[i] and tokens[i+1] merge into merges[i], or none.
-	var tokens, merges [mostChars]rank
 	n := len(s) / 3
-	if n > mostChars || 3*n != len(s) {
+	if n > mostUnits || 3*n != len(s) {
 		return dst, false
 	}
+	var units [mostUnits]rank
 	last := uint32(0)
 	for i := range n {
 		char, ok := wideAt(s, 3*i, len(s))
@@ -78,38 +72,9 @@ func (m *Model) appendChars(dst []int32, s string) ([]int32, bool) {
 			return dst, false
 		}
 		last = char
-		if tokens[i] = m.chars.ranks[char-firstChar]; tokens[i] == none {
+		if units[i] = m.chars.ranks[char-firstChar]; units[i] == none {
 			return dst, false
 		}
 	}
-	for i := range n - 1 {
-		merges[i] = m.pairs.get(tokens[i], tokens[i+1])
-	}
-	for n > 1 {
-		best, at := merges[0], 0
-		for i := 1; i < n-1; i++ {
-			if merges[i] < best {
-				best, at = merges[i], i
-			}
-		}
-		if best == none {
-			break
-		}
-		n--
-		tokens[at] = best
-		for i := at + 1; i < n; i++ {
-			tokens[i] = tokens[i+1]
-			merges[i-1] = merges[i]
-		}
-		if at > 0 {
-			merges[at-1] = m.pairs.get(tokens[at-1], best)
-		}
-		if at < n-1 {
-			merges[at] = m.pairs.get(best, tokens[at+1])
-		}
-	}
-	for _, r := range tokens[:n] {
-		dst = append(dst, m.ids[r])
-	}
-	return dst, true
+	return m.appendMerged(dst, &units, n), true
 }

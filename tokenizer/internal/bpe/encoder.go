@@ -113,6 +113,9 @@ func (e *Encoder) merge(dst []int32, s string, i, end int) []int32 {
 			return dst
 		}
 	}
+	if end-i <= mostUnits {
+		return e.model.appendBytes(dst, s[i:end])
+	}
 	return e.search(dst, s[i:end])
 }
 
