@@ -136,8 +136,22 @@ func (lp *laneProbe) finding() finding {
 // notTaken stands for what an endpoint says of itself that it does not do.
 const notTaken = "not taken"
 
-// errNoMoney is returned for a request whose worst case does not fit.
-var errNoMoney = errors.New("left out: its worst case does not fit what is left of the probe's budget; raise --probe-budget")
+// unaffordable is the error of a request whose worst case does not fit.
+type unaffordable struct {
+	lane        *eyrie.Lane
+	worst, free eyrie.Money
+	enough      eyrie.Money // a budget that it would fit
+}
+
+func (e *unaffordable) Error() string {
+	why := ""
+	if e.lane.Overruns {
+		why = ", since it does not heed max_tokens"
+	}
+	const cent = eyrie.Dollar / 100
+	return fmt.Sprintf("left out: its worst case is %s%s, and the probe has %s left; --probe-budget %s would reach",
+		(e.worst + cent - 1).Cents(), why, e.free.Cents(), (e.enough + cent - 1).Cents()[1:])
+}
 
 // lane asks one endpoint all there is to ask.
 func (p *prober) lane(ctx context.Context, l *eyrie.Lane) *laneProbe {
@@ -298,7 +312,7 @@ func (p *prober) cut(ctx context.Context, l *eyrie.Lane, lp *laneProbe) {
 	defer leave(nil)
 	sampling := eyrie.Sampling{MaxTokens: cutTokens, Thinking: true}
 	a, err := p.stream(ctx, l, "Write down the numbers from 1 to 200 in words.", sampling, func() { leave(errLeft) })
-	if errors.Is(err, errNoMoney) || a.ID == "" {
+	if _, poor := errors.AsType[*unaffordable](err); poor || a.ID == "" {
 		lp.failed(err)
 		return
 	}
@@ -337,8 +351,9 @@ func (p *prober) ask(ctx context.Context, l *eyrie.Lane, question string, s eyri
 func (p *prober) stream(ctx context.Context, l *eyrie.Lane, question string, s eyrie.Sampling, progress func()) (*eyrie.Answer, error) {
 	answer := new(eyrie.Answer)
 	p.asked++
-	if !p.led.Reserve(p.asked, l.WorstCase(probePrompt, s.MaxTokens)) {
-		return answer, errNoMoney
+	if worst := l.WorstCase(probePrompt, s.MaxTokens); !p.led.Reserve(p.asked, worst) {
+		free := p.led.Free()
+		return answer, &unaffordable{l, worst, free, p.led.Budget().Add(worst) - free}
 	}
 	req := &eyrie.Request{
 		Generation: &eyrie.Generation{Messages: []eyrie.Message{{Role: eyrie.User, Content: question}}, PromptTokens: probePrompt},
