@@ -96,8 +96,10 @@ func TestWholeJob(t *testing.T) {
 		t.Errorf("only %d generations", total)
 	}
 	r.checkKey()
-	// The lane is climbed step by step, and the run is half over before all of it is used.
-	if most := report(t, r, c, total); most < 150*n {
+	// The lane is climbed step by step, and how far a run of this length comes hangs
+	// on when the vendor's random refusals strike. TestScenarioHappy has all 2,000
+	// streams at once.
+	if most := report(t, r, c, total); most < 40*n {
 		t.Errorf("at most %d requests were in flight", most)
 	}
 	if !strings.Contains(second.out, "going on with") {
