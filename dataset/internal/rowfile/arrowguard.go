@@ -140,7 +140,7 @@ func (t table) field(n int) (at int, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	if 4+2*n+2 > size {
+	if 4+2*n >= size { // an odd size counts as the decoder counts it
 		return 0, true
 	}
 	offset, ok := t.u16(directory + 4 + 2*n)
