@@ -48,7 +48,7 @@ func everything(l *load, addr, cert string) (report, error) {
 	led := ledger.New(budget)
 	count := &counter{Client: c}
 	if l.Soak {
-		count.soak = newSoak()
+		count.soak = newSoak(l)
 	}
 	lane := &eyrie.Lane{Engine: "openrouter", Tag: tag, Provider: provider, Quantization: "int4", Context: 262144, MaxOutput: 262144}
 	for p, s := range map[*eyrie.Price]string{&lane.PromptPrice: promptPrice, &lane.OutputPrice: outputPrice} {
@@ -75,9 +75,6 @@ func everything(l *load, addr, cert string) (report, error) {
 	}
 	if err := j.Close(); err != nil {
 		return report{}, err
-	}
-	if count.soak != nil {
-		count.soak.look(count.done)
 	}
 	rep := count.report
 	rep.FirstText = count.wait.Seconds() / float64(l.Requests)

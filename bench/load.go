@@ -17,6 +17,7 @@ type load struct {
 	Rate     float64       // tokens a second of each stream
 	Wait     time.Duration // for the first token of each, and up to 200 ms more
 	Soak     bool          // say how memory grows
+	Profile  string        // where the heap's goes
 	words    []string
 }
 

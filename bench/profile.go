@@ -8,7 +8,8 @@ import (
 )
 
 // startProfile profiles this process until stop is called: its CPU time, and
-// once, when the load has run half its time, its memory.
+// once, when the load has run half its time, its memory. A soak looks at its
+// memory more often, and the last profile stays.
 func startProfile(file string, l *load) (stop func(), err error) {
 	if file == "" {
 		return func() {}, nil
@@ -21,16 +22,23 @@ func startProfile(file string, l *load) (stop func(), err error) {
 		return nil, err
 	}
 	runtime.MemProfileRate = 16 << 10
-	heap := time.AfterFunc(l.time()/2, func() {
-		if h, err := os.Create(file + ".heap"); err == nil {
-			runtime.GC()
-			pprof.Lookup("heap").WriteTo(h, 0)
-			h.Close()
-		}
-	})
+	l.Profile = file + ".heap"
+	heap := time.AfterFunc(l.time()/2, l.profileHeap)
 	return func() {
 		heap.Stop()
 		pprof.StopCPUProfile()
 		f.Close()
 	}, nil
+}
+
+// profileHeap writes the profile of what is live, if there is to be one.
+func (l *load) profileHeap() {
+	if l.Profile == "" {
+		return
+	}
+	if h, err := os.Create(l.Profile); err == nil {
+		runtime.GC()
+		pprof.Lookup("heap").WriteTo(h, 0)
+		h.Close()
+	}
 }

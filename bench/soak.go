@@ -20,18 +20,20 @@ const soakEvery = 50_000
 
 // soak prints how much memory a long run takes as it goes on.
 type soak struct {
+	load      *load
 	began     time.Time
 	first     int    // generations at the first look
 	firstLive uint64 // and the memory of live objects
 }
 
-func newSoak() *soak {
+func newSoak(l *load) *soak {
 	fmt.Fprintf(os.Stderr, "%12s %9s %9s %26s %11s %9s\n", "generations", "RSS MB", "live MB", "bytes more a generation", "goroutines", "a second")
-	return &soak{began: time.Now()}
+	return &soak{load: l, began: time.Now()}
 }
 
 // look is called after so many generations.
 func (s *soak) look(generations int) {
+	s.load.profileHeap()
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
