@@ -17,7 +17,6 @@ import (
 	"os/signal"
 	"regexp"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -52,9 +51,8 @@ func serve(l *load, secure bool) error {
 
 // server sends the streams, and counts connections.
 type server struct {
-	load        *load
-	open, most  atomic.Int64
-	connections sync.Map
+	load       *load
+	open, most atomic.Int64
 }
 
 func (s *server) count(c net.Conn, state http.ConnState) {

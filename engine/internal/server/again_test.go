@@ -40,10 +40,10 @@ func compare(t *testing.T, frames [][]byte) (again int) {
 // none being alike.
 func state(d *Draft) any {
 	type seen struct {
-		answer                  eyrie.Answer
-		reasoning, content, end string
-		ids, matched            string
-		draft                   Draft
+		answer             eyrie.Answer
+		reasoning, content string
+		ids, matched       string
+		draft              Draft
 	}
 	s := seen{answer: *d.Answer, reasoning: string(d.reasoning), content: string(d.content), draft: *d}
 	s.ids, s.answer.CompletionIDs = fmt.Sprint(d.Answer.CompletionIDs), nil
