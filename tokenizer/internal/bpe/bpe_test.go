@@ -152,11 +152,19 @@ func randomText(rng *rand.Rand, alphabet string, n int) string {
 	return b.String()
 }
 
+// rounds is n, or fewer for a short run.
+func rounds(n int) int {
+	if testing.Short() {
+		return n / 4
+	}
+	return n
+}
+
 // TestAgainstDefinition compares the search with literal merging over many
 // invented vocabularies, in every way of reading a vocabulary.
 func TestAgainstDefinition(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for round := range 600 {
+	for round := range rounds(600) {
 		alphabet := "abcd"[:1+rng.IntN(4)]
 		byRule := train(rng, alphabet, rng.IntN(60))
 		byID := bpe.Vocabulary{Tokens: byRule.Tokens, WholeFirst: rng.IntN(2) == 0}
@@ -188,7 +196,7 @@ func TestWideAgainstDefinition(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	alphabet := []string{"\u4e00", "\u4e01", "\u4e40", "\u9fff", "\u3042", "\u3000"}
 	strays := []string{"\xe4", "\xe4\xb8", "\x80", "a", "\u2fff", "\ua000", "\uff0c"}
-	for round := range 300 {
+	for round := range rounds(300) {
 		chars := alphabet[:2+rng.IntN(len(alphabet)-1)]
 		byRule := trainWide(rng, chars, rng.IntN(120))
 		byID := bpe.Vocabulary{Tokens: byRule.Tokens, WholeFirst: rng.IntN(2) == 0}
@@ -219,7 +227,7 @@ func TestWideAgainstDefinition(t *testing.T) {
 				check(s)
 			}
 			if round%10 == 0 { // longer than what is looked at at once
-				for range 5 {
+				for range 2 {
 					var b strings.Builder
 					for range 60 + rng.IntN(10) {
 						b.WriteString(chars[rng.IntN(len(chars))])
@@ -292,12 +300,12 @@ func TestSubstring(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	enc := m.NewEncoder()
+	enc, alone := m.NewEncoder(), m.NewEncoder()
 	s := randomText(rng, "ab", 60)
 	for i := range s {
 		for end := i + 1; end <= len(s); end++ {
 			part := strings.Clone(s[i:end])
-			if got, want := enc.Append(nil, s, i, end), m.NewEncoder().Append(nil, part, 0, len(part)); !slices.Equal(got, want) {
+			if got, want := enc.Append(nil, s, i, end), alone.Append(nil, part, 0, len(part)); !slices.Equal(got, want) {
 				t.Fatalf("s[%d:%d]: got %v, want %v", i, end, got, want)
 			}
 		}
