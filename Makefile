@@ -13,6 +13,7 @@ test:
 	go vet ./...
 	go test -race -timeout 45m ./...
 	go test ./dispatch # at full size, which the race detector cannot bear
+	go test -run ScenarioHappy ./internal/e2e # 2,000 at once, for the same reason
 
 # The same with small workloads.
 short:
