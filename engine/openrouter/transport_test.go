@@ -271,3 +271,41 @@ func TestDeadConnection(t *testing.T) {
 		}
 	})
 }
+
+// TestAnEndedStreamLeavesItsConnection ends answers in ways that leave the
+// reader of events with more to read, and has the next request on the same
+// connection: its few bytes are read when they come.
+func TestAnEndedStreamLeavesItsConnection(t *testing.T) {
+	var requests atomic.Int32
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.Header().Set("X-Generation-Id", "gen-1")
+		if requests.Add(1)%2 == 1 { // text, and nothing more
+			io.WriteString(w, delta(thinks))
+			w.(http.Flusher).Flush()
+			time.Sleep(20 * time.Millisecond)
+			io.WriteString(w, delta(says))
+			return
+		}
+		for _, part := range []string{delta(thinks), delta(says), finish("stop", "") + billed() + done} {
+			time.Sleep(20 * time.Millisecond)
+			io.WriteString(w, part)
+			w.(http.Flusher).Flush()
+		}
+	}))
+	defer web.Close()
+	c, err := openrouter.New(openrouter.Config{BaseURL: web.URL + "/api/v1", Key: testKey, Gather: 300 * time.Millisecond, Limits: openrouter.Limits{Silence: 20 * time.Second, FirstContent: 20 * time.Second}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for range 4 {
+		if h := ask(t, t.Context(), c, request(recordedLane())); h.class() != "stream cut" {
+			t.Fatalf("an answer without an end: %v", h.err)
+		}
+		if h := ask(t, t.Context(), c, request(recordedLane())); h.err != nil || h.Content != "Final" {
+			t.Fatalf("the next one: %v", h.err)
+		}
+	}
+}

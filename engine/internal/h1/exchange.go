@@ -203,8 +203,9 @@ func (x *exchange) raw(p []byte) (int, error) {
 	return n, err
 }
 
-// Full reports whether more may be waiting than the last Read had room for.
-func (x *exchange) Full() bool { return x.full }
+// Full reports whether the next Read need not wait: more may have come than the
+// last one had room for, or nothing more comes.
+func (x *exchange) Full() bool { return x.full || x.err != nil }
 
 // Water is of the connection, whose bytes may gather while nothing is read.
 // There is none where that cannot be had.

@@ -13,6 +13,7 @@ type LowWater struct {
 	raw    syscall.RawConn
 	raised bool
 	lazy   bool // it is lowered by Read, where that has to wait
+	over   bool // the connection may be another's by now
 
 	// Of a Read under way.
 	try func(fd uintptr) bool
@@ -81,23 +82,28 @@ func (l *LowWater) read(fd uintptr) bool {
 	}
 }
 
-// Rest leaves the connection as it was.
+// Rest leaves the connection as it was, for good: whoever still holds l cannot
+// change a connection that is used for something else.
 func (l *LowWater) Rest() {
-	if l != nil && l.raised {
+	if l == nil {
+		return
+	}
+	if l.raised {
 		l.set(1)
 	}
+	l.over = true
 }
 
 // raise and lower stand around a pause. A failure leaves things as they were,
 // which only costs time.
 func (l *LowWater) raise() {
-	if l != nil && !l.raised {
+	if l != nil && !l.raised && !l.over {
 		l.set(gatherBytes)
 	}
 }
 
 func (l *LowWater) lower() {
-	if l != nil && !l.lazy {
+	if l != nil && !l.lazy && !l.over {
 		l.set(1)
 	}
 }
