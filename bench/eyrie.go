@@ -60,7 +60,7 @@ func everything(l *load, addr, cert string) (report, error) {
 		Run: "bench", Model: model, Sampling: &eyrie.Mix{Parts: []eyrie.Part{{Weight: 1, Sampling: eyrie.Sampling{MaxTokens: 4 * l.Tokens}}}}, Concurrency: l.Streams,
 		Lanes: []dispatch.Lane{{Lane: lane, Engine: count, Limit: limit.Config{Start: l.Streams, Max: l.Streams}}},
 		Sets: []dispatch.Set{{
-			Name: "bench", Target: int64(l.events()) * 2, Samples: 1, Prompts: prompts(l),
+			Name: "bench", Target: 1 << 40, Samples: 1, Prompts: prompts(l),
 		}},
 		Journal: j, State: progress.New(), Ledger: led,
 		Count:   func(*eyrie.Generation, eyrie.Sampling) (int, error) { return promptTokens, nil },
