@@ -8,7 +8,6 @@ import (
 	"io"
 	"iter"
 	"mime"
-	"net"
 	"net/http"
 	"net/http/httptrace"
 	"strings"
@@ -68,7 +67,6 @@ type attempt struct {
 	dec    chunkDecoder
 
 	sent   atomic.Bool // a connection was there, so the request may have gone out
-	conn   atomic.Pointer[net.Conn]
 	water  *stream.LowWater
 	ready  <-chan struct{} // see [stream.Gatherer.Ready]
 	full   func() bool     // see [stream.Gatherer.Full]
@@ -101,10 +99,6 @@ func (a *attempt) run(ctx context.Context) *eyrie.Error {
 		a.ready = b.Ready()
 	case h1.Body:
 		a.water, a.full = b.Water(), b.Full
-	default:
-		if c := a.conn.Load(); c != nil { // one stream a connection
-			a.water = stream.NewLowWater(*c)
-		}
 	}
 	e = a.receive(ctx, resp)
 	a.answer.Elapsed = time.Since(a.began)
@@ -124,10 +118,7 @@ func (a *attempt) send(ctx context.Context) (*http.Response, *eyrie.Error) {
 		return nil, a.fail(eyrie.GiveUp, "request", err)
 	}
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(info httptrace.GotConnInfo) {
-			a.sent.Store(true)
-			a.conn.Store(&info.Conn)
-		},
+		GotConn: func(httptrace.GotConnInfo) { a.sent.Store(true) },
 	})
 	req, err := a.client.request(ctx, http.MethodPost, "/chat/completions", bytes.NewReader(body))
 	if err != nil {

@@ -7,10 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"net"
 	"net/http"
-	"net/http/httptrace"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -94,7 +91,6 @@ type attempt struct {
 	watch  *stream.Watch
 	draft  *Draft
 
-	conn  atomic.Pointer[net.Conn]
 	water *stream.LowWater
 	full  func() bool // see [stream.Gatherer.Full]
 	left  bool        // the consumer left the loop
@@ -132,8 +128,6 @@ func (a *attempt) run(ctx context.Context) *eyrie.Error {
 	body := resp.Body // the rest of the response is not needed until the end
 	if b, ok := body.(h1.Body); ok {
 		a.water, a.full = b.Water(), b.Full
-	} else if c := a.conn.Load(); c != nil {
-		a.water = stream.NewLowWater(*c)
 	}
 	e = a.receive(ctx, resp)
 	if a.done {
@@ -148,10 +142,7 @@ func (a *attempt) send(ctx context.Context) (*http.Response, *eyrie.Error) {
 	if err != nil {
 		return nil, a.fail(eyrie.GiveUp, "request", err)
 	}
-	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(info httptrace.GotConnInfo) { a.conn.Store(&info.Conn) },
-	})
-	req, err := a.client.request(traced, http.MethodPost, a.ask.Path, body)
+	req, err := a.client.request(ctx, http.MethodPost, a.ask.Path, body)
 	if err != nil {
 		return nil, a.fail(eyrie.StopRun, "request", err)
 	}
